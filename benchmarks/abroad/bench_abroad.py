@@ -15,9 +15,11 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
+from benchmarks.common.again import measure_again, only
 from benchmarks.common.recording import bench_parser, on_record, record
 from searchlab.cli.console import ConsoleProgress
 from searchlab.config import Config
@@ -29,6 +31,7 @@ from searchlab.studies.abroad import GROUNDS, groups_of, measure_grounds, score_
 from searchlab.training.mini.corpora import read_annotations
 
 BENCHMARK = "abroad"
+RESULTS = Path(__file__).resolve().parents[2] / "results"
 MODELS = ("mini", "hybrid:mini=0.85,palette=0.15", "palette")
 
 
@@ -67,9 +70,9 @@ def measure_judges(options: argparse.Namespace) -> None:
         sys.stdout.write(f"{row['ground']:<40} {row['system']:<32} {row['success@10'][0]:.3f}\n")
 
 
-def measure_groups(options: argparse.Namespace) -> None:
+def measure_groups(options: argparse.Namespace, results_folder: Path) -> None:
     """Read the recorded scores of the bundled queries, and record them by groups."""
-    folder = options.out / "search_quality" / "demo"
+    folder = results_folder / "search_quality" / "demo"
     results = [load_result(path) for path in sorted(folder.glob("*.json"))]
     dataset = load_dataset("demo")
     taught = {} if options.cldr is None else taught_queries(dataset, options.cldr)
@@ -81,6 +84,19 @@ def measure_groups(options: argparse.Namespace) -> None:
         "manifest": make_manifest(BENCHMARK, data=data_hashes(dataset), seed=options.seed),
     }
     record(options, BENCHMARK, "groups", values)
+
+
+def recompute(measurement: dict[str, Any]) -> dict[str, Any]:
+    """Measure every ground again, or the groups of queries that need no packages of CLDR's."""
+    if measurement["dataset"] == "judges":
+        again = measure_again(measure_judges, measurement, data=None)
+        return {"metrics": again["metrics"], "rows": again["rows"]}
+    again = measure_again(lambda options: measure_groups(options, RESULTS), measurement, cldr=None)
+    names = again["rows"][0].keys()
+    return {
+        "metrics": again["metrics"],
+        "rows": only(again["rows"], *names, of=len(measurement["rows"])),
+    }
 
 
 def taught_queries(dataset: Dataset, cldr: Path) -> dict[str, str]:
@@ -119,7 +135,7 @@ def main() -> None:
     parser.add_argument("--cldr", type=Path, help="folder of the packages of CLDR's annotations")
     options = parser.parse_args()
     if options.dataset == "demo":
-        measure_groups(options)
+        measure_groups(options, options.out)
     else:
         measure_judges(options)
 

@@ -76,6 +76,14 @@ def main() -> None:
         print(f"{value:12.3f}  {name}")
 
 
+def recompute(measurement: dict[str, Any]) -> dict[str, Any]:
+    """Count the photos that meet each condition again, and compare answers with the plain way's."""
+    table = draw_table(int(measurement["name"]), int(measurement["manifest"]["seed"]))
+    with TemporaryDirectory() as folder:
+        metrics = measure(table, Path(folder) / "facets.columns", 1)["metrics"]
+    return {"metrics": {name: n for name, n in metrics.items() if name.endswith(".photos")}}
+
+
 def draw_table(n: int, seed: int) -> PhotoTable:
     """Draw photos of a dominant shade and five shades of a palette each."""
     rng = np.random.default_rng(seed)

@@ -28,10 +28,11 @@ import re
 import sys
 from collections import defaultdict
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.common.again import data_wanted
 from benchmarks.common.recording import bench_parser, on_record, record
 from benchmarks.mini.tasks import read_tsv
 from searchlab.evaluation.datasets import bundled_root, external_root
@@ -172,17 +173,8 @@ def judge(model: MiniEmbedder, photos: list[Captioned], sights: list[Sight]) -> 
     return metrics | {"nothing": len(photos) - sum(map(len, right.values()))}
 
 
-def main() -> None:
-    """Measure and write."""
-    parser = bench_parser(__doc__, dataset="flickr8k-train", datasets=DATASETS)
-    parser.add_argument("--photos", type=int, default=1000, help="training photos to describe")
-    options = parser.parse_args()
-    if options.smoke:
-        options.dataset, options.photos = "demo", 16
-    model = MiniEmbedder()
-    if on_record(options, "descriptions", model.name) is not None:
-        return
-    photos = read_captioned(options.dataset, options.photos, options.seed)
+def measure(model: MiniEmbedder, photos: list[Captioned]) -> dict[str, Any]:
+    """Describe photos; returns what is stated, and which share of it is right."""
     sights, descriptions = look(model, photos)
     cosines = np.array([sight.labels[0][1] for sight in sights])
     hits = np.array(
@@ -198,12 +190,38 @@ def main() -> None:
         if in_bin.any():
             bins.append({"from": low, "n": int(in_bin.sum()), "right": float(hits[in_bin].mean())})
     metrics = judge(model, photos, sights) | rank_by_descriptions(photos, descriptions)
-    for name, value in metrics.items():
+    return {"metrics": metrics, "bins": bins}
+
+
+def recompute(measurement: dict[str, Any]) -> dict[str, Any]:
+    """Describe the photos of a record again.
+
+    Raises:
+        NotFoundError: SEARCHLAB_DATASETS does not hold them.
+    """
+    count, seed = int(measurement["parameters"]["photos"]), int(measurement["manifest"]["seed"])
+    with data_wanted():
+        photos = read_captioned(str(measurement["dataset"]), count, seed)
+    return measure(MiniEmbedder(), photos)
+
+
+def main() -> None:
+    """Measure and write."""
+    parser = bench_parser(__doc__, dataset="flickr8k-train", datasets=DATASETS)
+    parser.add_argument("--photos", type=int, default=1000, help="training photos to describe")
+    options = parser.parse_args()
+    if options.smoke:
+        options.dataset, options.photos = "demo", 16
+    model = MiniEmbedder()
+    if on_record(options, "descriptions", model.name) is not None:
+        return
+    photos = read_captioned(options.dataset, options.photos, options.seed)
+    measured = measure(model, photos)
+    for name, value in measured["metrics"].items():
         print(f"{name:<28}{value:>10.3f}")
     values = {
         "parameters": {"photos": len(photos)},
-        "metrics": metrics,
-        "bins": bins,
+        **measured,
         "manifest": make_manifest(
             "descriptions", models=models_of("mini", "captions"), seed=options.seed
         ),

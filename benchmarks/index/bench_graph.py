@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
+from benchmarks.common.again import only
 from benchmarks.common.fresh_process import in_fresh_process
 from benchmarks.common.recording import bench_parser, on_record, record
 from searchlab.cli.console import ConsoleProgress
@@ -154,6 +156,26 @@ def measure(
         "metrics": round_floats(metrics | compare_ways(points, metrics)),
         "points": list(map(round_floats, points)),
     }
+
+
+def recompute(measurement: dict[str, Any]) -> dict[str, Any]:
+    """Build the graph of one thread again, and count what it finds; without times.
+
+    Raises:
+        NotFoundError: SEARCHLAB_DATASETS does not hold the photos.
+    """
+    seed, parameters = int(measurement["manifest"]["seed"]), measurement["parameters"]
+    progress = ConsoleProgress(Console(file=StringIO()))
+    vectors = vector_set(
+        str(measurement["dataset"]),
+        n_queries=int(parameters["n_queries"]),
+        seed=seed,
+        progress=progress,
+    )
+    points = measure(vectors, runs=1, seed=seed, progress=progress)["points"]
+    first = [point for point in points if point["way"] == WAYS[0].name]
+    figures = only(first, "way", "queries", "ef_search", "recall", of=len(points))
+    return {"points": figures}
 
 
 def measure_recall(answers: Sequence[Any], exact: Any) -> float:

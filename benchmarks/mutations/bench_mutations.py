@@ -11,8 +11,8 @@ test fails on survives. Where a survivor cannot be told from the original by any
 Writes results/mutations/searchlab/<part>.json as soon as a part is done, named.json about bugs that
 were planted by hand (`named.py`), and summary.json over what is on record. An interrupted run goes
 on with the parts that are not: a record counts, from whatever machine, as long as the same mutants
-would be drawn. After tests that were written for what survived, take another `--seed`: the same
-mutants would flatter them.
+would be drawn. After tests that were written for what survived, the same mutants flatter them:
+`--dataset new-draw` with another `--seed` keeps other mutants beside these.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ Drawn: TypeAlias = list[tuple[str, Mutant]]
 
 def main() -> None:
     """Draw mutants, run the tests on each, record part by part."""
-    parser = bench_parser(__doc__, dataset="searchlab", datasets=["searchlab"])
+    parser = bench_parser(__doc__, dataset="searchlab", datasets=["searchlab", "new-draw"])
     parser.add_argument("--each", type=int, default=12, help="mutants of each part")
     known = [*(target.about for target in TARGETS), _NAMED]
     parser.add_argument("--about", action="append", choices=known, help="only this part")
@@ -276,7 +276,10 @@ def make_summary(folder: Path) -> dict[str, Any]:
     return {
         "parameters": {"parts": list(records), "not_run": sorted(set(paths) - set(records))},
         "metrics": _share(every),
-        "rows": [{"part": part, **_share(some)} for part, some in mutants.items()],
+        "rows": [
+            {"part": part, **_share(mutants[part]), "commit": values["manifest"]["commit"]}
+            for part, values in records.items()
+        ],
         "survivors": [one for one in every if not one["caught_by"]],
     }
 

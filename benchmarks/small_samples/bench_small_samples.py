@@ -70,20 +70,34 @@ def main() -> None:
     options = parser.parse_args()
     if on_record(options, BENCHMARK, NAME) is not None:
         return
-    rounds = 20 if options.smoke else options.rounds
-    names = SCORES[:1] if options.smoke else SCORES
-    kinds = list(DIFFERENCES)[:1] if options.smoke else list(DIFFERENCES)
+    how_many = 1 if options.smoke else len(SCORES)
+    values = measure(20 if options.smoke else options.rounds, options.seed, how_many)
+    values["manifest"] = make_manifest(BENCHMARK, seed=options.seed, threads=1)
+    record(options, BENCHMARK, NAME, values)
+    for row in (*values["coverage"], *values["levels"]):
+        print("  ".join(f"{value}" for value in row.values()))
+
+
+def recompute(measurement: dict[str, Any]) -> dict[str, Any]:
+    """Draw and count again, by the recorded seed."""
+    rounds, seed = measurement["parameters"]["rounds"], measurement["manifest"]["seed"]
+    return measure(int(rounds), int(seed))
+
+
+def measure(rounds: int, seed: int, how_many: int = len(SCORES)) -> dict[str, Any]:
+    """Draw from so many of the populations and kinds of differences, and count."""
+    names, kinds = SCORES[:how_many], list(DIFFERENCES)[:how_many]
     coverage = [
-        {"scores": name, "clusters": n, **covered(read(name), n, rounds, options.seed)}
+        {"scores": name, "clusters": n, **covered(read(name), n, rounds, seed)}
         for name in names
         for n in SIZES
     ]
     levels = [
-        {"differences": kind, "clusters": n, **level_of(kind, n, rounds, options.seed)}
+        {"differences": kind, "clusters": n, **level_of(kind, n, rounds, seed)}
         for kind in kinds
         for n in SIZES
     ]
-    values = {
+    return {
         "parameters": {"rounds": rounds, "samples": _SAMPLES, "metric": METRIC, "system": SYSTEM},
         "metrics": {
             f"least coverage, {way}, {n} clusters": min(
@@ -94,11 +108,7 @@ def main() -> None:
         },
         "coverage": coverage,
         "levels": levels,
-        "manifest": make_manifest(BENCHMARK, seed=options.seed, threads=1),
     }
-    record(options, BENCHMARK, NAME, values)
-    for row in (*coverage, *levels):
-        print("  ".join(f"{value}" for value in row.values()))
 
 
 def read(name: str) -> Population:

@@ -19,7 +19,9 @@ import sys
 import tempfile
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
+from benchmarks.common.again import data_wanted
 from benchmarks.common.recording import bench_parser, median_ms, on_record, record
 from searchlab.evaluation.datasets import external_root
 from searchlab.evaluation.provenance.manifest import make_manifest
@@ -66,6 +68,22 @@ def read_records(paths: list[Path]) -> tuple[int, int]:
             good += isinstance(photo, DumpRecord)
             reported += not isinstance(photo, DumpRecord)
     return good, reported
+
+
+def recompute(measurement: dict[str, Any]) -> dict[str, Any]:
+    """Read the dumps again, and count records.
+
+    Raises:
+        NotFoundError: SEARCHLAB_DATASETS does not hold them.
+    """
+    with tempfile.TemporaryDirectory() as folder, data_wanted():
+        if measurement["dataset"] == "bulk":
+            paths = list_bulk()
+        else:
+            n, seed = measurement["parameters"]["photos"], measurement["manifest"]["seed"]
+            paths = write_dumps(Path(folder), int(n), int(seed))
+        good, reported = read_records(paths)
+    return {"metrics": {"records": good, "reported": reported}}
 
 
 def main() -> None:

@@ -141,8 +141,10 @@ def verify_on(
 
 def _effort(file: Path) -> tuple[bool, str]:
     """Order files: first those of which nothing is computed again."""
-    benchmark = benchmark_of(json.loads(file.read_text(encoding="utf-8")))
-    return benchmark in STUDIES and bool(STUDIES[benchmark].again), str(file)
+    values = json.loads(file.read_text(encoding="utf-8"))
+    study = STUDIES.get(benchmark_of(values))
+    computes = study is not None and study.computes(str(values["dataset"]), str(values["name"]))
+    return computes, str(file)
 
 
 def _seal(file: Path, *, quick: bool) -> str:

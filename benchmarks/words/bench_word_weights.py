@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.common.again import measure_again
 from benchmarks.common.recording import bench_parser, on_record, record
 from searchlab.config import Config
 from searchlab.errors import NotFoundError
@@ -54,6 +55,17 @@ def main() -> None:
             f"{row['task']:28} without {row['without']:.3f}  chosen {row['chosen']:.3f}  "
             f"best {row['best']:.3f} {row['weights']}\n"
         )
+
+
+def recompute(measurement: dict[str, Any]) -> dict[str, Any]:
+    """Measure all weights again, on as many queries.
+
+    Raises:
+        NotFoundError: SEARCHLAB_DATASETS does not hold the photos.
+    """
+    n_queries = max(int(task["n_queries"]) for task in measurement["tasks"])
+    again = measure_again(measure_and_record, measurement, data=None, queries=n_queries)
+    return {name: again[name] for name in ("chosen", "tasks", "grid", "metrics")}
 
 
 def measure_and_record(options: argparse.Namespace) -> dict[str, Any]:

@@ -75,7 +75,8 @@ def test_every_module_and_test_of_a_part_is_there(target):
 
 
 def test_harmless_mutants_are_neither_caught_nor_missed(tmp_path):
-    part = {"benchmark": "mutations", "dataset": "searchlab", "name": "planner", "manifest": {}}
+    part = {"benchmark": "mutations", "dataset": "searchlab", "name": "planner"}
+    part["manifest"] = {"commit": "0123456789ab"}
     mutant = {"module": "errors.py", "line": 1, "in": "x", "before": "1", "after": "2"}
     outcomes = [*(("tests/a.py::test_b", ""),) * 9, ("", "it is"), ("", "so"), ("", "")]
     mutants = [{**mutant, "caught_by": by, "harmless_because": why} for by, why in outcomes]
@@ -84,7 +85,8 @@ def test_harmless_mutants_are_neither_caught_nor_missed(tmp_path):
 
     summary = make_summary(tmp_path)
 
-    assert summary["rows"][0]["part"] == "planner"
+    (row,) = summary["rows"]
+    assert (row["part"], row["commit"]) == ("planner", "0123456789ab")
     counts = {"mutants": 12, "caught": 9, "harmless": 2}
     assert summary["metrics"] == {**counts, "share_caught": 0.9, "low": 0.5958, "high": 0.9821}
     assert summary["survivors"] == mutants[-3:]

@@ -12,7 +12,8 @@ from searchlab.evaluation.experiments import Experiment
 from searchlab.evaluation.metrics import METRICS, MetricKind, metric_names, parse_metric
 from searchlab.evaluation.provenance.manifest import make_manifest
 from searchlab.evaluation.provenance.measurement import measurement_path, write_measurement
-from searchlab.evaluation.provenance.registry import STUDIES, Study
+from searchlab.evaluation.provenance.registry import STUDIES
+from searchlab.evaluation.provenance.study import Study
 from searchlab.evaluation.provenance.verify import verify_result
 from tests.support.shades import SHADES, make_shades
 

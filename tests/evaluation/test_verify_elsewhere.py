@@ -4,14 +4,16 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from benchmarks.verification.processors import PROCESSORS, environment_of
 from searchlab.evaluation.provenance.manifest import commit
-from searchlab.evaluation.provenance.registry import STUDIES, Study
+from searchlab.evaluation.provenance.registry import STUDIES
 from searchlab.evaluation.provenance.reproduce import differences
+from searchlab.evaluation.provenance.study import Study
 from searchlab.evaluation.provenance.tolerances import Tolerance
 from searchlab.evaluation.provenance.verify import verify_result
 from tests.support import recorded_results
@@ -83,6 +85,20 @@ def test_each_file_says_what_is_computed_again_what_is_not_and_what_that_needs(m
         "computed again: quality with and without words, intervals and tests; "
         "not computed again: times; needs SEARCHLAB_DATASETS"
     )
+
+
+def test_a_record_that_its_study_leaves_out_is_said_not_to_be_computed_again(measured, monkeypatch):
+    toy_study(monkeypatch, recompute=lambda measurement: {"metrics": {"share": 0.5}})
+    study = replace(STUDIES["toy_study"], again="shares", sealed="times", only=("shades/some*",))
+    monkeypatch.setitem(STUDIES, "toy_study", study)
+    verification = verify_result(measured)
+    assert verification.status == "sealed"
+    assert verification.notes[0] == "not computed again: times"
+    some = measured.with_name("some.json")
+    some.write_bytes(measured.read_bytes())
+    reseal(some, lambda values: values.update(name="some"))
+    assert verify_result(some).status == "verified"
+    assert verify_result(some).notes[0] == "computed again: shares; not computed again: times"
 
 
 def test_a_table_is_made_again_from_the_records_that_it_names(measured, monkeypatch):

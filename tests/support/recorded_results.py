@@ -10,7 +10,8 @@ from searchlab.evaluation.datasets import DATASETS
 from searchlab.evaluation.experiments import Experiment
 from searchlab.evaluation.provenance.manifest import make_manifest
 from searchlab.evaluation.provenance.measurement import measurement_path, write_measurement
-from searchlab.evaluation.provenance.registry import STUDIES, Study
+from searchlab.evaluation.provenance.registry import STUDIES
+from searchlab.evaluation.provenance.study import Study
 from tests.support.shades import make_shades
 
 

@@ -28,7 +28,7 @@ from searchlab.evaluation.provenance.environment import (
 )
 from searchlab.evaluation.provenance.manifest import is_lost
 from searchlab.evaluation.provenance.measurement import read_measurement
-from searchlab.evaluation.provenance.registry import STUDIES, Study, study_of
+from searchlab.evaluation.provenance.registry import STUDIES, study_of
 from searchlab.evaluation.provenance.reproduce import differences, recompute_result
 from searchlab.evaluation.results import load_result
 
@@ -249,9 +249,10 @@ class _Verifier:
             )
         else:
             study = study_of(str(values["benchmark"]))
-            if (summarise := study.load_summary(str(values["name"]))) is not None:
+            dataset_name, name = str(values["dataset"]), str(values["name"])
+            if (summarise := study.load_summary(name)) is not None:
                 again = summarise(values, verification.path.parents[2])
-            elif (recompute := study.load_recompute()) is not None:
+            elif (recompute := study.load_recompute(dataset_name, name)) is not None:
                 again = recompute(values)
             else:
                 return replace(verification, remark=_not_recomputed(values))
@@ -283,8 +284,11 @@ class _Verifier:
 
 def _how(values: Values) -> str:
     """Say which figures of a record are computed again, which are not, and what that needs."""
-    study = STUDIES.get(benchmark_of(values), Study(()))  # one that is unknown is said elsewhere
-    parts = [f"computed again: {study.again}"] if study.again else []
+    study = STUDIES.get(benchmark_of(values))
+    if study is None:
+        return ""  # which is said elsewhere
+    computed = study.again and study.computes(str(values["dataset"]), str(values["name"]))
+    parts = [f"computed again: {study.again}"] if computed else []
     parts += [f"not computed again: {study.sealed}"] if study.sealed else []
     named = f"{values['dataset']} {values['name']} {values.get('task', '')}"
     if any(one in named for one in _ELSEWHERE):
