@@ -7,12 +7,13 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 import sqlalchemy as sa
 
+from searchlab.api.accounts.clock import ENVIRONMENT, SettledClock, utc_now
 from searchlab.api.accounts.keyring import Caller
 from searchlab.api.accounts.meter import Meter
 from searchlab.api.accounts.rates import Rates
 from searchlab.api.accounts.tables import accounts, usage_days, usage_months
 from searchlab.api.accounts.usage import KEPT_DAYS, KEPT_MONTHS, UsageCounts, read_days
-from searchlab.api.accounts.values import SettledClock, days_back, months_back, utc_now
+from searchlab.api.accounts.values import days_back, months_back
 
 CALLER = Caller(1, "key_0", "free")
 YEARS_S = 3 * 365 * 86_400.0
@@ -49,6 +50,17 @@ def test_a_jump_is_not_believed_until_it_has_lasted(machine, jump_s, caplog):
         machine.pass_(10)
     assert machine.clock() == start + timedelta(seconds=603.5)
     assert machine.pass_(10).timestamp() == machine.wall
+
+
+def test_a_process_that_is_started_while_the_clock_is_wrong_is_told_the_right_time(machine):
+    start = machine.clock()
+    machine.wall += YEARS_S
+    handed_on = float(machine.clock.hand_on()[ENVIRONMENT])
+    child = SettledClock(lambda: machine.wall, lambda: machine.steady, offset=handed_on)
+    assert child() == start
+    machine.wall -= YEARS_S
+    machine.pass_(2.5)
+    assert child() == machine.clock() == start + timedelta(seconds=2.5)
 
 
 def test_small_corrections_are_followed_at_once(machine):

@@ -5,10 +5,10 @@ import sys
 
 import sqlalchemy as sa
 
+from searchlab.api.accounts.clock import utc_now
 from searchlab.api.accounts.database import open_database, sqlite_url
 from searchlab.api.accounts.migrations import migrate
 from searchlab.api.accounts.tables import accounts
-from searchlab.api.accounts.values import utc_now
 
 _LOOK = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('SELECT 1 FROM accounts')"
 

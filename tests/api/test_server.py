@@ -8,11 +8,14 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
+from searchlab.api.accounts.clock import ENVIRONMENT, utc_now
 from searchlab.api.ops import run_folders
 from searchlab.api.ops import server as server_module
 from searchlab.api.ops.listening import bind
@@ -23,6 +26,7 @@ from searchlab.errors import ConflictError, InputError, SearchlabError
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.slow
+YEARS_S = 3 * 365 * 86_400
 APP = """
 import asyncio, os, sys
 from searchlab.cli import searchlab
@@ -223,6 +227,25 @@ def test_a_worker_that_is_killed_is_replaced_and_nobody_is_refused_meanwhile(sup
         (after,) = {server.ask() for _ in range(3)}
         assert after != before
         assert server.notes == ["worker 1 died; starting another"]
+
+
+def test_a_worker_that_replaces_another_while_the_clock_is_wrong_goes_by_the_right_time(
+    supervised, monkeypatch
+):
+    with supervised() as server:
+        (before,) = server.supervisor.pids
+        monkeypatch.setattr(utc_now, "_wall", lambda: time.time() + YEARS_S)
+        os.kill(before, signal.SIGKILL)
+        wait_until(lambda: server.notes)
+        wait_until(lambda: server.supervisor.pids not in ([], [before]))
+        handed_on = [environment_of(pid)[ENVIRONMENT] for pid in server.supervisor.pids]
+        right = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+        assert [abs(float(text) - right) < 60 for text in handed_on] == [True]
+
+
+def environment_of(pid):
+    entries = Path(f"/proc/{pid}/environ").read_text().split("\0")
+    return dict(entry.split("=", 1) for entry in entries if entry)
 
 
 def test_a_worker_that_cannot_start_says_why(supervised):

@@ -7,6 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from searchlab.api.accounts import database as module
+from searchlab.api.accounts.clock import utc_now
 from searchlab.api.accounts.database import (
     BusyError,
     UnreachableDatabaseError,
@@ -16,7 +17,7 @@ from searchlab.api.accounts.database import (
 )
 from searchlab.api.accounts.migrations import migrate
 from searchlab.api.accounts.tables import accounts
-from searchlab.api.accounts.values import UtcMoment, utc_now
+from searchlab.api.accounts.values import UtcMoment
 from searchlab.errors import DataError, InputError, NotFoundError
 from tests.support.databases import (
     HOSTILE,

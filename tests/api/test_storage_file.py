@@ -6,11 +6,11 @@ from contextlib import contextmanager
 import pytest
 import sqlalchemy as sa
 
+from searchlab.api.accounts.clock import utc_now
 from searchlab.api.accounts.collections import Collections
 from searchlab.api.accounts.database import UnreachableDatabaseError, open_database, sqlite_url
 from searchlab.api.accounts.migrations import migrate
 from searchlab.api.accounts.tables import accounts, collections
-from searchlab.api.accounts.values import utc_now
 from searchlab.errors import DataError
 from tests.support.databases import fresh_database
 

@@ -7,10 +7,10 @@ import signal
 import pytest
 import sqlalchemy as sa
 
+from searchlab.api.accounts.clock import utc_now
 from searchlab.api.accounts.keyring import Caller
 from searchlab.api.accounts.meter import Meter
 from searchlab.api.accounts.tables import accounts, usage_days, usage_months
-from searchlab.api.accounts.values import utc_now
 from searchlab.errors import DataError
 from tests.support.databases import fresh_database, psql, run, start
 
@@ -25,7 +25,7 @@ from searchlab.api.accounts.keyring import Caller
 from searchlab.api.accounts.database import open_database
 from searchlab.api.accounts.meter import Meter
 from searchlab.api.accounts.tables import accounts
-from searchlab.api.accounts.values import utc_now
+from searchlab.api.accounts.clock import utc_now
 
 url, tasks, each, limit = sys.argv[1], *map(int, sys.argv[2:])
 meter = Meter(open_database(url))

@@ -15,10 +15,10 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
+from searchlab.api.accounts.clock import utc_now
 from searchlab.api.accounts.database import open_database, sqlite_url
 from searchlab.api.accounts.migrations import migrate
 from searchlab.api.accounts.tables import METADATA, accounts
-from searchlab.api.accounts.values import utc_now
 
 BACKENDS = ("sqlite", pytest.param("postgresql", marks=pytest.mark.slow))
 HOSTILE = ("\0", "a\0b", "\ud800", "x\udfff")

@@ -13,10 +13,11 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from searchlab.api.accounts.clock import utc_now
 from searchlab.api.accounts.database import Database
 from searchlab.api.accounts.keyring import SECRET_PREFIX, change_access, hash_secret, is_secret
 from searchlab.api.accounts.tables import accounts, api_keys
-from searchlab.api.accounts.values import is_storable, storable, utc_now
+from searchlab.api.accounts.values import is_storable, storable
 from searchlab.errors import ConflictError, InputError, NotFoundError, quote
 
 PLAN_NAMES = ("free", "starter", "growth", "scale")

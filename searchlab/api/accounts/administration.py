@@ -10,6 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from searchlab.api.accounts.accounts import DEFAULT_PLAN, check_plan, check_visible
+from searchlab.api.accounts.clock import utc_now
 from searchlab.api.accounts.database import Database
 from searchlab.api.accounts.grants import end_grants_of_client
 from searchlab.api.accounts.keyring import change_access
@@ -23,7 +24,6 @@ from searchlab.api.accounts.tables import (
     sessions,
     usage_months,
 )
-from searchlab.api.accounts.values import utc_now
 from searchlab.errors import ConflictError, NotFoundError, quote
 
 

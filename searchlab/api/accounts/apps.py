@@ -17,11 +17,12 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from searchlab.api.accounts.accounts import check_visible
+from searchlab.api.accounts.clock import utc_now
 from searchlab.api.accounts.database import Database
 from searchlab.api.accounts.grants import end_grants_of_client
 from searchlab.api.accounts.keyring import change_access
 from searchlab.api.accounts.tables import oauth_clients
-from searchlab.api.accounts.values import is_storable, utc_now
+from searchlab.api.accounts.values import is_storable
 from searchlab.errors import ConflictError, InputError, NotFoundError, quote
 
 UNUSED_LIFE = timedelta(days=7)

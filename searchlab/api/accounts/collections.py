@@ -14,9 +14,10 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from searchlab.api.accounts.clock import utc_now
 from searchlab.api.accounts.database import Database
 from searchlab.api.accounts.tables import accounts, collection_photos, collections
-from searchlab.api.accounts.values import MAX_ID, as_timestamp, is_storable, storable, utc_now
+from searchlab.api.accounts.values import MAX_ID, as_timestamp, is_storable, storable
 from searchlab.api.wire.schema import MAX_DESCRIPTION, MAX_NAME
 from searchlab.errors import ConflictError, ForbiddenError, NotFoundError, quote
 

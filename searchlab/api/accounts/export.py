@@ -7,6 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from searchlab.api.accounts.clock import utc_now
 from searchlab.api.accounts.database import Database
 from searchlab.api.accounts.tables import (
     accounts,
@@ -23,7 +24,7 @@ from searchlab.api.accounts.tables import (
     usage_days,
     usage_months,
 )
-from searchlab.api.accounts.values import as_timestamp, utc_now
+from searchlab.api.accounts.values import as_timestamp
 
 _HIDDEN = {
     *("account_id", "secret_sha256", "token_sha256", "code_sha256", "challenge", "salt"),

@@ -11,10 +11,11 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from searchlab.api.accounts.clock import utc_now
 from searchlab.api.accounts.database import Database
 from searchlab.api.accounts.keyring import change_access
 from searchlab.api.accounts.tables import accounts, oauth_codes, oauth_grants, oauth_tokens
-from searchlab.api.accounts.values import is_storable, utc_now
+from searchlab.api.accounts.values import is_storable
 from searchlab.errors import NotFoundError, quote
 
 IDLE_LIFE = timedelta(days=90)

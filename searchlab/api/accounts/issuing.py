@@ -21,11 +21,11 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from searchlab.api.accounts.clock import utc_now
 from searchlab.api.accounts.database import Database
 from searchlab.api.accounts.grants import IDLE_LIFE, end_grants, open_grant
 from searchlab.api.accounts.keyring import change_access, hash_secret
 from searchlab.api.accounts.tables import oauth_codes, oauth_grants, oauth_tokens
-from searchlab.api.accounts.values import utc_now
 from searchlab.errors import InputError, QuotaError, quote
 
 CODE_LIFE = timedelta(seconds=60)

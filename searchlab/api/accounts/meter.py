@@ -21,12 +21,12 @@ from typing import NamedTuple
 
 from sqlalchemy.engine import Connection
 
+from searchlab.api.accounts.clock import utc_now
 from searchlab.api.accounts.database import BusyError, Database
 from searchlab.api.accounts.grants import delete_expired_grants
 from searchlab.api.accounts.keyring import Caller
 from searchlab.api.accounts.sessions import delete_expired
 from searchlab.api.accounts.usage import UsageCounts, look_up_used
-from searchlab.api.accounts.values import utc_now
 from searchlab.errors import QuotaError, SearchlabError
 
 _MOST_AT_ONCE = 500

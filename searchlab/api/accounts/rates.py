@@ -21,8 +21,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from searchlab.api.accounts.clock import utc_now
 from searchlab.api.accounts.plans import Plan
-from searchlab.api.accounts.values import utc_now
 from searchlab.errors import DataError, InputError
 
 _BUCKETS = 4096

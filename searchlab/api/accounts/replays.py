@@ -23,10 +23,10 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from searchlab.api.accounts.clock import utc_now
 from searchlab.api.accounts.database import Database
 from searchlab.api.accounts.lives import Life
 from searchlab.api.accounts.tables import replays
-from searchlab.api.accounts.values import utc_now
 from searchlab.errors import ConflictError, InputError, SearchlabError
 
 LEASE = timedelta(seconds=60)

@@ -19,10 +19,11 @@ from sqlalchemy.engine import Connection
 
 from searchlab.api.accounts.accounts import check_visible
 from searchlab.api.accounts.administration import no_account
+from searchlab.api.accounts.clock import utc_now
 from searchlab.api.accounts.database import Database
 from searchlab.api.accounts.keyring import Remembered, change_access, hash_secret
 from searchlab.api.accounts.tables import accounts, sessions, sign_in_links
-from searchlab.api.accounts.values import is_storable, utc_now
+from searchlab.api.accounts.values import is_storable
 from searchlab.api.accounts.visitors import Visitor
 from searchlab.errors import SearchlabError
 

@@ -2,71 +2,14 @@
 
 from __future__ import annotations
 
-import logging
-import time
-from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, Final
+from typing import Any
 
 import sqlalchemy as sa
 
 from searchlab.errors import InputError, quote
 
 MAX_ID = 2**63 - 1
-_CORRECTION_S = 60.0  # a step of this size at most is how clocks are corrected
-_BELIEVED_AFTER_S = 600.0
-# Of Linux, where it goes on while the machine sleeps.
-_STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-_LOG = logging.getLogger(__name__)
-
-
-def _read_steady() -> float:
-    return time.clock_gettime(_STEADY)
-
-
-class SettledClock:
-    """A clock that believes a jump only when it has lasted.
-
-    The machine's clock may be set years forward for a moment, and back again: quotas, answers that
-    are kept for a day and usage that is kept for months must not notice. So this clock goes on by a
-    clock that cannot be set, follows small corrections at once, and larger ones after a while.
-    """
-
-    def __init__(
-        self,
-        wall: Callable[[], float] = time.time,
-        steady: Callable[[], float] = _read_steady,
-    ) -> None:
-        """Start with what the machine's clock says now.
-
-        Args:
-            wall: Seconds since 1970, by a clock that may be set.
-            steady: Seconds by a clock that only goes on, also while the machine sleeps.
-        """
-        self._wall, self._steady = wall, steady
-        self._offset = wall() - steady()
-        self._doubted: tuple[float, float] | None = None
-
-    def __call__(self) -> datetime:
-        """Return the current moment, aware, in UTC."""
-        now = self._steady()
-        offset = self._wall() - now
-        if abs(offset - self._offset) <= _CORRECTION_S:
-            self._offset, self._doubted = offset, None
-        elif self._doubted is None or abs(offset - self._doubted[0]) > _CORRECTION_S:
-            self._doubted = (offset, now)
-            _LOG.warning(
-                "the machine's clock jumped by %.0f s; that is believed once it has lasted %.0f s",
-                offset - self._offset,
-                _BELIEVED_AFTER_S,
-            )
-        elif now - self._doubted[1] >= _BELIEVED_AFTER_S:
-            self._offset, self._doubted = offset, None
-        return datetime.fromtimestamp(now + self._offset, UTC)
-
-
-utc_now: Final[Callable[[], datetime]] = SettledClock()
-"""The clock: the current moment, aware, in UTC."""
 
 
 def months_back(today: date, months: int) -> list[str]:

@@ -17,9 +17,9 @@ from litestar import Request, Response, put
 from litestar.params import FromPath
 
 from searchlab.api import searches
+from searchlab.api.accounts.clock import utc_now
 from searchlab.api.accounts.grants import is_connected
 from searchlab.api.accounts.keyring import Caller
-from searchlab.api.accounts.values import utc_now
 from searchlab.api.http.admission import admit
 from searchlab.api.http.bodies import read_whole
 from searchlab.api.http.context import caller_of, context_of, services_of

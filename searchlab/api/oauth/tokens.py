@@ -10,11 +10,11 @@ from datetime import datetime
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from searchlab.api.accounts.clock import utc_now
 from searchlab.api.accounts.database import Database
 from searchlab.api.accounts.issuing import is_access_token
 from searchlab.api.accounts.keyring import Caller, Remembered, hash_secret
 from searchlab.api.accounts.tables import accounts, oauth_grants, oauth_tokens
-from searchlab.api.accounts.values import utc_now
 from searchlab.api.oauth.scopes import parse_scope, write_scope
 
 

@@ -29,6 +29,7 @@ from typing import TextIO
 
 import msgspec
 
+from searchlab.api.accounts.clock import utc_now
 from searchlab.api.ops.listening import address_of, bind
 from searchlab.api.ops.logs import Log
 from searchlab.api.ops.run_folders import run_folder
@@ -42,6 +43,7 @@ _KILL_AFTER_S = 25.0
 _RETRY_S = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 _STEADY_S = 30.0
 _FORCE_AFTER_S = 1.0
+_CLOCK_S = 60.0
 # Starting a worker takes about a second, for which connections may wait.
 _PATIENCE_S = 5.0
 _DIED_EARLY = "workers must live until they answer, got one that died; it has said why above"
@@ -159,8 +161,9 @@ class Supervisor:
             said = self._watch.look(is_ready=any(worker.ready for worker in self._workers))
             if said is not None:
                 note(said)
-            waits = [self._watch.wait_s, self._seconds_to_next_start()]
-            for worker in self._wait(min((s for s in waits if s is not None), default=None)):
+            utc_now()  # often enough to know how long a new time has lasted
+            waits = [self._watch.wait_s, self._seconds_to_next_start(), _CLOCK_S]
+            for worker in self._wait(min(s for s in waits if s is not None)):
                 reason = f": {worker.reason}" if worker.reason else ""
                 note(f"worker {worker.number} died{reason}; starting another")
             for worker in self._workers:
@@ -203,7 +206,7 @@ class Supervisor:
                 stdin=subprocess.PIPE,
                 stdout=2,
                 pass_fds=(handle, theirs),
-                env=self._environment,
+                env=self._environment | utc_now.hand_on(),
                 # Ctrl-C in the terminal signals this process alone, which then stops the workers.
                 process_group=0,
             )

@@ -7,7 +7,7 @@ from typing import Any
 from litestar import Request, Response, get
 
 from searchlab.api.accounts import usage
-from searchlab.api.accounts.values import utc_now
+from searchlab.api.accounts.clock import utc_now
 from searchlab.api.http.context import caller_of, context_of, services_of
 from searchlab.api.wire.envelope import succeed
 from searchlab.api.wire.operations import Operation

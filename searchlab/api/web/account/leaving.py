@@ -12,8 +12,8 @@ from litestar import Request, Response, get, post
 from litestar.enums import MediaType
 
 from searchlab.api.accounts.administration import close_account
+from searchlab.api.accounts.clock import utc_now
 from searchlab.api.accounts.export import export_account
-from searchlab.api.accounts.values import utc_now
 from searchlab.api.http.context import Services, services_of
 from searchlab.api.web.account.pages import PRIVATE
 from searchlab.api.web.forms import read_form

@@ -9,9 +9,9 @@ from litestar import Request, Response, get, post
 from litestar.params import FromPath
 
 from searchlab.api.accounts.accounts import add_key, list_keys, propose_key_id, revoke_key_of
+from searchlab.api.accounts.clock import utc_now
 from searchlab.api.accounts.collections import FullError
 from searchlab.api.accounts.sessions import end_sessions
-from searchlab.api.accounts.values import utc_now
 from searchlab.api.http.context import services_of
 from searchlab.api.oauth.redirects import host_of
 from searchlab.api.oauth.scopes import SCOPES
