@@ -2,10 +2,12 @@
 
 import asyncio
 import threading
+from unittest.mock import Mock
 
 import pytest
 
 from searchlab.api.http.decode_slots import DecodeSlots
+from searchlab.api.http.decoders import TooBusyError, TooSlowError
 from searchlab.api.wire.errors import HttpProblem, Invalid
 from searchlab.errors import ImageError
 
@@ -77,16 +79,29 @@ def test_no_more_than_so_many_wait():
 def test_what_takes_too_long_keeps_its_place_until_it_is_really_done():
     async def work(slots):
         gate = threading.Event()
-        with pytest.raises(Invalid) as late:
+        with pytest.raises(HttpProblem) as late:
             await slots.run(gate.wait)
         with pytest.raises(HttpProblem) as full:
             await slots.run(int)
         gate.set()
-        return late.value.details[0], full.value.kind.code, await slots.run(int)
+        return late.value.kind.code, full.value.kind.code, await slots.run(int)
 
-    detail, full, then = with_slots(work, timeout_s=0.02, wait_s=0.05)
-    assert (detail.loc, detail.type) == (("body", "image"), "timeout")
-    assert (full, then) == ("OVERLOADED", 0)
+    assert with_slots(work, timeout_s=0.02, wait_s=0.05) == ("OVERLOADED", "OVERLOADED", 0)
+
+
+def test_a_picture_that_takes_too_long_is_refused_and_one_that_was_kept_waiting_may_come_again():
+    async def work(slots):
+        outcomes = []
+        for error in (TooSlowError(), TooBusyError()):
+            with pytest.raises((Invalid, HttpProblem)) as late:
+                await slots.run(Mock(side_effect=error))
+            outcomes.append(late.value)
+        return outcomes
+
+    slow, busy = with_slots(work)
+    assert (slow.details[0].loc, slow.details[0].type) == (("body", "image"), "timeout")
+    assert busy.kind.code == "OVERLOADED"
+    assert int(busy.headers["Retry-After"]) >= 1
 
 
 def test_a_request_that_goes_away_leaves_its_place_taken_until_the_work_is_done():

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import sys
 import threading
 import time
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from PIL import Image
 
 from searchlab.api.http import decoders as module
-from searchlab.api.http.decoders import Decoders, TooSlowError
+from searchlab.api.http.decoders import Decoders, TooBusyError, TooSlowError
 from searchlab.api.http.decoding import MAX_EFFORT, NICE, check_effort, open_for_model
 from searchlab.errors import ImageError
 from searchlab.photos.images.effort import decoding_effort
@@ -90,18 +91,22 @@ def test_a_process_that_died_while_it_was_idle_is_replaced(decoders):
     assert decoders.decode(PICTURE, 64).size == (85, 64)
 
 
-def test_what_takes_too_long_is_stopped():
-    with contextlib.closing(Decoders(0.3)) as decoders:
-        with contextlib.suppress(TooSlowError):
+SPINS = "while True: pass"
+SLEEPS = "import time; time.sleep(600)"
+
+
+@pytest.mark.parametrize(("program", "error"), [(SPINS, TooSlowError), (SLEEPS, TooBusyError)])
+def test_what_takes_too_long_is_stopped_and_a_picture_is_blamed_only_for_its_own_time(
+    monkeypatch, program, error
+):
+    monkeypatch.setattr(module, "_OWN_SHARE", 0.02)  # of a machine that is busy with tests as well
+    monkeypatch.setattr(module, "_COMMAND", (sys.executable, "-S", "-c", program))
+    started = time.monotonic()
+    with contextlib.closing(Decoders(3)) as decoders:
+        with pytest.raises(error):
             decoders.decode(PICTURE, 64)
-        for pid in decoders.pids:
-            os.kill(pid, signal.SIGSTOP)
-        started = time.monotonic()
-        if decoders.pids:
-            with pytest.raises(TooSlowError):
-                decoders.decode(PICTURE, 64)
-        assert time.monotonic() - started < 30
         assert decoders.pids == []
+    assert time.monotonic() - started < 30
 
 
 def test_after_a_large_picture_its_memory_is_given_back(decoders):

@@ -195,7 +195,8 @@ PROMISES: Final = (
         (
             "tests/api/test_fair_queue.py::test_owners_take_turns_however_many_wishes_one_has",
             "tests/api/test_fair_queue.py::test_a_larger_share_gets_more_turns",
-            "tests/api/test_decoders.py::test_what_takes_too_long_is_stopped",
+            "tests/api/test_decoders.py::"
+            "test_what_takes_too_long_is_stopped_and_a_picture_is_blamed_only_for_its_own_time",
             "tests/api/test_decoders.py::"
             "test_scans_that_are_repeated_are_refused_before_anything_is_decoded",
             "tests/api/test_decoders.py::test_decoding_gives_way_to_searches",

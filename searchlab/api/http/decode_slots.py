@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
-from searchlab.api.http.decoders import TooSlowError
+from searchlab.api.http.decoders import TooBusyError, TooSlowError
 from searchlab.api.http.fair_queue import FairQueue, Turn
 from searchlab.api.http.fair_share import FairShare
 from searchlab.api.http.multiparts import PART
@@ -46,11 +46,11 @@ class DecodeSlots:
 
         Args:
             count: Pictures that are worked on at once.
-            timeout_s: Seconds that work on one picture may take.
+            timeout_s: Seconds within which work on a picture ends or says that it takes too long.
             wait_s: Seconds that a request waits for a free slot.
             waiting: Requests of one account that may wait at once; eight per slot if left out.
             max_buffered: Bytes of bodies that all requests together may hold.
-            late: Makes the exception for work that takes too long; answered 422 if left out.
+            late: Makes the exception for a picture that takes too long; 422 if left out.
         """
         self.bodies = FairShare(max_buffered, "room for the body")
         self._late = late
@@ -72,8 +72,8 @@ class DecodeSlots:
         owner is charged for that time, however it ends.
 
         Raises:
-            HttpProblem: No slot is free, or there is not enough memory (503).
-            Invalid: It takes too long; another exception if `late` makes one.
+            HttpProblem: No slot is free, or there is not enough memory or time of the CPU (503).
+            Invalid: The picture takes too long; another exception if `late` makes one.
         """
         await self._queue.take(turn)
         try:
@@ -83,15 +83,17 @@ class DecodeSlots:
             self._queue.give_back(turn)
             raise
         future.add_done_callback(partial(self._give_back, turn))
-        # Work that stops itself in time is given the time to say so.
+        # A picture that is slow stops itself in time; what goes on is kept waiting by others.
         done, _ = await asyncio.wait({future}, timeout=1.05 * self._timeout_s)
         try:
             if not done:
-                raise TooSlowError
+                raise TooBusyError
             return future.result()
         except TooSlowError:
             msg = f"a picture must be read within {self._timeout_s:g} s, got one that takes longer"
             raise self._late(msg) from None
+        except TooBusyError:
+            raise overloaded() from None
         except MemoryError:
             msg = "the server must have the memory that the picture needs, got less; send a smaller"
             raise overloaded(msg) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import select
 import signal
@@ -11,6 +12,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import IO, cast
 
 from PIL import Image
@@ -21,10 +23,16 @@ from searchlab.errors import ImageError
 _COMMAND = (sys.executable, "-P", "-m", "searchlab.api.http.decoding")
 _PIECE = 1 << 20
 _OUT_OF_TIME = -signal.SIGXCPU
+# A picture that got less of the CPU than this share of its time was kept waiting by others.
+_OWN_SHARE = 0.5
 
 
 class TooSlowError(Exception):
     """A picture took longer to decode than it may; its process was killed."""
+
+
+class TooBusyError(Exception):
+    """The machine had no time for a picture, which is no fault of it; its process was killed."""
 
 
 class Decoders:
@@ -54,6 +62,7 @@ class Decoders:
         Raises:
             ImageError: The picture is refused, or crashes its decoder.
             TooSlowError: It takes too long.
+            TooBusyError: Others take the time that it would need.
             MemoryError: No process can be started.
         """
         while True:
@@ -128,15 +137,21 @@ class _Process:
         Raises:
             ImageError: It is refused.
             TooSlowError: It takes too long.
+            TooBusyError: Others take the time that it would need.
             BrokenPipeError: The process had died before.
         """
-        deadline = time.monotonic() + timeout_s
+        deadline, spent_s = time.monotonic() + timeout_s, _read_cpu_s(self.pid)
         self.is_free = False
-        self._write(REQUEST.pack(len(content), input_size, timeout_s), deadline)
-        self._write(content, deadline)
-        head = self._read(ANSWER.size, deadline)
-        refused, last, width, height, n_bytes = ANSWER.unpack(head)
-        body = self._read(n_bytes, deadline)
+        try:
+            self._write(REQUEST.pack(len(content), input_size, timeout_s), deadline)
+            self._write(content, deadline)
+            head = self._read(ANSWER.size, deadline)
+            refused, last, width, height, n_bytes = ANSWER.unpack(head)
+            body = self._read(n_bytes, deadline)
+        except TooSlowError:
+            if _read_cpu_s(self.pid) - spent_s < _OWN_SHARE * timeout_s:
+                raise TooBusyError from None
+            raise
         self.is_free = not last
         if refused:
             reason, message = json.loads(body)
@@ -173,6 +188,15 @@ class _Process:
             if stream is not None:
                 with suppress(OSError):
                     stream.close()
+
+
+def _read_cpu_s(pid: int) -> float:
+    """Read the CPU seconds of a process so far; infinite where the system does not say."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except OSError:
+        return math.inf
 
 
 def _wait_for(handle: int, event: int, deadline: float) -> None:

@@ -120,6 +120,7 @@ def embed_reference(engine: SearchEngine, query: Query, decoders: Decoders) -> E
     Raises:
         ImageError: The picture is refused.
         TooSlowError: Decoding takes too long.
+        TooBusyError: Others take the time that it would need.
         NotFoundError: `photo_id` is not indexed.
     """
     if isinstance(query.image, bytes):
