@@ -8,21 +8,19 @@ import socket
 
 from benchmarks.soak.world import SEARCH, World
 
-_CROWD = 60
+_CROWDS, _CROWD = 30, 60
 _STAY_S = 4.0
 _DRIPS = 20
 
 
 async def dawdle(world: World) -> None:
     """Come as a crowd from other addresses, and go; all others are answered meanwhile."""
-    turn = 0
-    while not world.is_over:
-        turn += 1
+    async for turn in world.turns(_CROWDS):
         kinds = (_send_half_a_head, _never_read, _drip_a_body, _close_for_writing)
         crowd = [kinds[number % len(kinds)](world, turn, number) for number in range(_CROWD)]
-        await asyncio.gather(*crowd)
+        async with world.no_crowd:
+            await asyncio.gather(*crowd)
         world.ledger.events["slow clients"] += _CROWD
-        await asyncio.sleep(1)
 
 
 async def _connect(world: World, turn: int, number: int) -> socket.socket | None:
@@ -63,7 +61,7 @@ async def _send_half_a_head(world: World, turn: int, number: int) -> None:
 
 
 async def _never_read(world: World, turn: int, number: int) -> None:
-    photo_id = world.random.choice(sorted(world.current))
+    photo_id = world.choose_photo()
     client = await _connect(world, turn, number)
     await _send(client, _head(world, "GET", f"/media/{photo_id}/full") * 4)
 

@@ -20,8 +20,9 @@ _DAY_S = 86_400
 # By so much the clock is set, for a few seconds each: three years, a day and a minute.
 _JUMPS_S = (3 * 365 * _DAY_S, -_DAY_S, 61, -61)
 _JUMP_LASTS_S, _FULL_LASTS_S = 2.5, 3.0
-_SEEN_AFTER_S = 2.0  # the service proves a write once a second at most
-_TURNS = 6
+_SEEN_AFTER_S = 1.2  # the service proves a write once a second at most
+_READY_TRIES = 30
+_CLOCK_TURNS, _DISK_TURNS = 8, 4
 
 
 class Faults:
@@ -69,13 +70,9 @@ async def set_clock(world: World) -> None:
     """Set the clock forth and back; counts, rates and keys must not notice, as `settle` checks."""
     if not world.faults.environment:
         return
-    turn, pause = 0, min(30.0, max(1.0, world.left_s / (2 * _TURNS)))
     async with world.client("reader") as client:
-        while not world.is_over:
-            await asyncio.sleep(pause)
+        async for turn in world.turns(_CLOCK_TURNS, first=0.6):
             async with world.one_fault:
-                if world.left_s < _JUMP_LASTS_S:
-                    return
                 world.faults.set(clock_s=_JUMPS_S[turn % len(_JUMPS_S)])
                 await asyncio.sleep(_JUMP_LASTS_S)
                 path = "/api/v1/usage"
@@ -86,20 +83,15 @@ async def set_clock(world: World) -> None:
                 world.ledger.report_broken(f"a clock that was set made {world.counted} uses {used}")
             world.counted = used or world.counted
             world.ledger.events["clock set"] += 1
-            turn += 1
 
 
 async def fill_disk(world: World) -> None:
     """Fill the disk; the service says that it is not ready, and is again when there is room."""
     if not world.faults.environment:
         return
-    pause = min(60.0, max(1.0, world.left_s / _TURNS))
     async with world.client("reader") as client:
-        while not world.is_over:
-            await asyncio.sleep(pause)
+        async for _ in world.turns(_DISK_TURNS, first=0.7):
             async with world.one_fault:
-                if world.left_s < _FULL_LASTS_S + _SEEN_AFTER_S:
-                    return
                 world.faults.set(disk_is_full=True)
                 await asyncio.sleep(_FULL_LASTS_S)
                 ready = await world.request(client, "reader", "GET", "/ready", allowed=(200,))
@@ -107,7 +99,7 @@ async def fill_disk(world: World) -> None:
             if ready is not None:
                 world.ledger.report_broken("/ready said 200 while the disk was full")
             world.ledger.events["disk filled"] += 1
-            for _ in range(10):
+            for _ in range(_READY_TRIES):
                 await asyncio.sleep(_SEEN_AFTER_S)
                 if await world.request(client, "reader", "GET", "/ready") is not None:
                     break

@@ -13,37 +13,42 @@ import numpy as np
 from benchmarks.common.load.processes import resident_mib
 from benchmarks.soak.world import World
 
-_TURNS, _LONGEST_PAUSE_S = 8, 60.0
+_TURNS = 12
 _MOST_GROWTH_MIB = 300
 
 
 async def kill_in_turns(world: World) -> None:
     """Kill a worker, stop the server, kill a worker, kill the server, and so on."""
-    turn, pause = 0, min(_LONGEST_PAUSE_S, max(3.0, world.left_s / _TURNS))
-    while not world.is_over:
-        await asyncio.sleep(pause)
-        if world.left_s < 3:
-            return
-        turn += 1
-        await world.one_fault.acquire()  # a server that must start finds its disk as it should be
-        began = time.monotonic()
-        if turn % 4 == 2:
-            code = await asyncio.to_thread(world.server.stop, signal.SIGTERM)
-            if code:
-                world.ledger.report_broken(f"a stopped server must end with 0, got {code}")
-            await asyncio.to_thread(world.server.start)
-            world.ledger.events["server stopped and started"] += 1
-        elif turn % 4 == 0:
-            await asyncio.to_thread(world.server.stop, signal.SIGKILL)
-            await asyncio.to_thread(world.server.start)
-            world.ledger.events["server killed and started"] += 1
-        elif workers := world.server.workers:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(world.random.choice(workers), signal.SIGKILL)
-            world.ledger.events["workers killed"] += 1
-        world.one_fault.release()
-        if turn % 2 == 0:
-            world.downtimes_s.append(time.monotonic() - began)
+    async for turn in world.turns(_TURNS, first=0.4):
+        async with world.one_fault:  # a server that must start finds its disk as it should be
+            if turn % 4 == 1:
+                await _stop(world, among_slow_clients=turn == 1)
+            elif turn % 4 == 3:
+                await _restart(world, signal.SIGKILL)
+                world.ledger.events["server killed and started"] += 1
+            elif workers := world.server.workers:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(world.random.choice(workers), signal.SIGKILL)
+                world.ledger.events["workers killed"] += 1
+
+
+async def _stop(world: World, *, among_slow_clients: bool) -> None:
+    """Stop and start the server; requests that dawdle are given 20 s to end, so mostly without."""
+    async with contextlib.AsyncExitStack() as held:
+        if not among_slow_clients:
+            await held.enter_async_context(world.no_crowd)
+        code = await _restart(world, signal.SIGTERM)
+    if code:
+        world.ledger.report_broken(f"a stopped server must end with 0, got {code}")
+    world.ledger.events["server stopped and started"] += 1
+
+
+async def _restart(world: World, number: signal.Signals) -> int:
+    began = time.monotonic()
+    code = await asyncio.to_thread(world.server.stop, number)
+    await asyncio.to_thread(world.server.start)
+    world.downtimes_s.append(time.monotonic() - began)
+    return code
 
 
 async def watch_memory(world: World) -> None:

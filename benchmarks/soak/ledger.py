@@ -1,4 +1,4 @@
-"""The ledger of a soak: requests, answers, and what went wrong."""
+"""The ledger of a round: requests, answers, and what went wrong."""
 
 from __future__ import annotations
 
@@ -15,21 +15,28 @@ class Ledger:
     """Counts of requests and answers, and the promises that were broken.
 
     Attributes:
+        requests: Number of answers.
         acknowledged: Account -> searches that were answered.
         unknown: Account -> searches whose connection broke: they may have been counted or not.
-        answers: (operation, status) -> how often it was the answer.
+        answers: (route, status) -> how often it was the answer.
         broken: Descriptions of promises that were not kept.
         events: Name -> how often something else happened.
         latencies_s: Seconds of each answer.
     """
 
     def __init__(self) -> None:
+        self.requests = 0
         self.acknowledged: Counter[str] = Counter()
         self.unknown: Counter[str] = Counter()
         self.answers: Counter[tuple[str, int]] = Counter()
         self.events: Counter[str] = Counter()
         self.broken: list[str] = []
         self.latencies_s: list[float] = []
+
+    def note(self, route: str, status: int) -> None:
+        """Count an answer."""
+        self.requests += 1
+        self.answers[route, status] += 1
 
     def report_broken(self, message: str) -> None:
         """Record and print a promise that was not kept."""
@@ -38,12 +45,12 @@ class Ledger:
             sys.stdout.write(f"BROKEN: {message}\n")
 
     @property
-    def requests(self) -> int:
-        """Number of answers."""
-        return self.answers.total()
+    def asked(self) -> set[str]:
+        """Routes that were asked."""
+        return {route for route, _ in self.answers}
 
     def counts(self) -> dict[str, float]:
-        """Return the figures for the record."""
+        """Return the figures of the round."""
         return {
             "requests": self.requests,
             "searches acknowledged": self.acknowledged.total(),
@@ -53,7 +60,7 @@ class Ledger:
         }
 
     def tables(self) -> dict[str, Any]:
-        """Return the tables for the record: statuses, answers by operation, broken promises."""
+        """Return the tables of the round: statuses, answers by route, broken promises."""
         statuses: Counter[int] = Counter()
         for (_, status), count in self.answers.items():
             statuses[status] += count

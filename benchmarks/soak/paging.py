@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 
-import httpx
-
+from benchmarks.soak.http_client import HttpClient
 from benchmarks.soak.world import SEARCH, World
 
 _RANKINGS: tuple[dict[str, str], ...] = (
@@ -29,18 +28,18 @@ async def walk_rankings(world: World) -> None:
                 world.ledger.events["walks to the end"] += 1
 
 
-async def _walk(world: World, client: httpx.AsyncClient, params: dict[str, str]) -> bool:
+async def _walk(world: World, client: HttpClient, params: dict[str, str]) -> bool:
     """Page through a ranking; returns True if it was followed to its end."""
     photo_ids: list[str] = []
     snapshot, total, cursor = "", 0, None
     while not world.is_over:
         page_params = params if cursor is None else {"cursor": cursor, "fields": params["fields"]}
         answer = await world.request(
-            client, "pager", "GET", SEARCH, params=page_params, allowed=(200, 410), searches=True
+            client, "pager", "GET", SEARCH, params=page_params, allowed=(200, 410), searches=1
         )
         if answer is None:
             continue
-        if answer.status_code == 410:
+        if answer.status == 410:
             _judge_expiry(world, snapshot)
             return False
         if cursor is None:

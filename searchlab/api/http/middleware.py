@@ -73,6 +73,11 @@ class Middleware:
         self._log = log
 
     @property
+    def methods(self) -> Mapping[str, bytes]:
+        """Value of the header `Allow`, by path template."""
+        return self._methods
+
+    @property
     def services(self) -> Services:
         """The services that the worker has opened."""
         services: Services = self._state.services

@@ -262,14 +262,15 @@ def main() -> None:
         with suppress(BrokenPipeError):
             os.write(reports, msgspec.json.encode(message) + b"\n")
 
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
         code = runner.run(work(app_path, socket.socket(fileno=listener), report))
         sys.stderr.flush()
         # Connections that never ended still hold threads; everything to keep is on disk already.
         os._exit(code)
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Return what makes a fast event loop; None where only Python's own is there."""
     try:
         import uvloop
     except ImportError:  # uvloop does not exist for every platform
