@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,9 @@ from searchlab.files import require_pandas
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Floats = NDArray[np.float64]
+_Z = 1.96
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -74,15 +78,56 @@ class PartialEstimate:
         return "\n".join(lines)
 
 
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Photos that could be judged, in the order of a plan, and what came of the first ones.
+
+    Attributes:
+        effects: System -> (n_pairs,) what a grade that counts once adds to its mean.
+        on_missed: (n_pairs,) what such a grade adds to the mean number of what was missed.
+        gains: (n_judged,) how often the grades count.
+        chances: (n_pairs,) chances to be judged, above 0 to 1.
+    """
+
+    effects: Mapping[str, Floats]
+    on_missed: Floats
+    gains: Floats
+    chances: Floats
+
+    def least_half_width(self, effects: Floats) -> float:
+        """Return half the least width of a 95 % interval, however few relevant photos were found.
+
+        Where hardly any was found among those with an effect, resampling sees no spread. The spread
+        is therefore that of the relevant photos that were found and a few more of the usual kind:
+        with none it is as wide as that of Poisson's law.
+
+        Args:
+            effects: (n_pairs,) what a grade that counts once adds to a mean or a difference.
+        """
+        squares = np.square(effects / self.chances) * (1 - self.chances)
+        chances = self.chances * (effects != 0)
+        if not chances.any():
+            return 0.0
+        usual = float(np.average(squares, weights=chances))
+        most = max(1.0, float(self.gains.max(initial=0)))
+        found = float(squares[: len(self.gains)] @ np.square(self.gains))
+        return _Z * math.sqrt(found + _Z**2 * most**2 * usual)
+
+    def widen(self, interval: Interval, effects: Floats, *, least: float = 0.0) -> Interval:
+        """Widen an interval where it is narrower than it can be."""
+        half = self.least_half_width(effects)
+        low, high = interval.mean - half, interval.mean + half
+        return Interval(interval.mean, min(interval.low, max(low, least)), max(interval.high, high))
+
+
 def estimate_partial(
     metric: str,
-    values: Mapping[str, NDArray[np.float64]],
+    values: Mapping[str, Floats],
     *,
-    missed: NDArray[np.float64],
+    missed: Floats,
     langs: Sequence[str],
     clusters: Sequence[str],
-    n_judged: int,
-    n_open: int,
+    drawn: Drawn,
     samples: int,
     seed: int,
 ) -> PartialEstimate:
@@ -97,8 +142,7 @@ def estimate_partial(
         missed: (n_queries,) estimated numbers of relevant photos without a judgment before.
         langs: (n_queries,) languages.
         clusters: (n_queries,) what each query is about.
-        n_judged: Photos that were judged.
-        n_open: Photos that were not.
+        drawn: The photos that could be judged, and those that were.
         samples: Number of resamples.
         seed: Seed of the resampling.
     """
@@ -108,18 +152,23 @@ def estimate_partial(
         "samples": samples,
         "seed": seed,
     }
-    means = {name: found.macro for name, found in bootstrap_intervals(values, **options).items()}
+    means = {
+        name: drawn.widen(found.macro, drawn.effects[name])
+        for name, found in bootstrap_intervals(values, **options).items()
+    }
     order = sorted(means, key=lambda name: (-means[name].mean, name))
     best, *others = order
     gaps = {name: values[best] - values[name] for name in others}
     differences = {
-        name: found.macro for name, found in bootstrap_intervals(gaps, **options).items()
+        name: drawn.widen(found.macro, drawn.effects[best] - drawn.effects[name], least=-math.inf)
+        for name, found in bootstrap_intervals(gaps, **options).items()
     }
+    missing = bootstrap_intervals({"missed": missed}, **options)["missed"].macro
     return PartialEstimate(
         metric=metric,
         means={name: means[name] for name in order},
         differences=differences,
-        missed=bootstrap_intervals({"missed": missed}, **options)["missed"].macro,
-        n_judged=n_judged,
-        n_open=n_open,
+        missed=drawn.widen(missing, drawn.on_missed),
+        n_judged=len(drawn.gains),
+        n_open=len(drawn.chances) - len(drawn.gains),
     )

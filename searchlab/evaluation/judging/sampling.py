@@ -13,23 +13,21 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from searchlab.errors import InputError
 from searchlab.evaluation.datasets import LabelledQuery
-from searchlab.evaluation.judging.partial import PartialEstimate, estimate_partial
+from searchlab.evaluation.judging.partial import Drawn, Floats, PartialEstimate, estimate_partial
 from searchlab.evaluation.judging.pools import Pair, Pool
 from searchlab.evaluation.metrics import Qrels, Run
 from searchlab.evaluation.metrics.names import Metric, parse_metric
 
 ADDITIVE = ("precision", "success", "dcg")
 _FLOOR = 0.2  # of its weight, for a photo that all runs have at the same place
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,9 +94,13 @@ class JudgingPlan:
 
     def chances(self, n: int) -> Floats:
         """Return the (n,) chances, above 0 to 1, by which the first `n` photos were drawn."""
+        return self._chances(n)[:n]
+
+    def _chances(self, n: int) -> Floats:
+        """Return the (n_pairs,) chances of all photos to be among the first `n`."""
         if n == len(self):
             return np.ones(n)
-        chances: Floats = np.minimum(1.0, self.importance[:n] * self.priorities[n])
+        chances: Floats = np.minimum(1.0, self.importance * self.priorities[n])
         return chances
 
     def estimate(
@@ -142,14 +144,23 @@ class JudgingPlan:
         }
         relevant: Floats = (np.array(gains) > 0).astype(np.float64) / self.chances(n)
         missed: Floats = np.bincount(rows, weights=relevant, minlength=len(numbers)).astype(float)
+        langs = [query.lang for query in self.queries.values()]
+        size = Counter(langs)
+        weights = np.array(
+            [1 / (len(size) * size[self.queries[pair.query_id].lang]) for pair in self.pairs]
+        )
         return estimate_partial(
             self.metric,
             values,
             missed=missed,
-            langs=[query.lang for query in self.queries.values()],
+            langs=langs,
             clusters=[(about or {}).get(query_id, query_id) for query_id in self.queries],
-            n_judged=n,
-            n_open=len(self) - n,
+            drawn=Drawn(
+                effects=dict(zip(self.systems, self.shares * weights, strict=True)),
+                on_missed=weights,
+                gains=np.array(gains),
+                chances=self._chances(n),
+            ),
             samples=samples,
             seed=self.seed,
         )

@@ -88,6 +88,10 @@ STUDIES: dict[str, Study] = {
         sealed=_TIMES,
     ),
     "facets": Study(("searchlab.search.filters",), sealed=_TIMES),
+    "few_judgments": Study(
+        ("searchlab.evaluation.judging", "searchlab.evaluation.significance"),
+        sealed="it draws for minutes; its seed repeats it",
+    ),
     "filters": Study(
         ("searchlab.studies.filters.study",),
         recompute="searchlab.studies.filters.study:recompute",
