@@ -12,6 +12,7 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -127,8 +128,8 @@ class SearchEngine:
         self._thumbnail = thumbnail
         self.build_s = 0.0
         texts = TextVectors(model) if texts is None else texts.of_model(model)
-        check = canary_check or CanaryCheck({})
-        self._vectors = QueryVectors(model, texts, check, index.vectors, config)
+        canary_check = canary_check or CanaryCheck({})
+        self._vectors = QueryVectors(model, texts, canary_check, index.vectors, config)
 
     def warm(self, texts: Sequence[str]) -> None:
         """Embed query texts in one batch and keep their vectors."""
@@ -192,9 +193,9 @@ class SearchEngine:
 
     def _plan(self, query: Query, allowed: Bitmap | None, matches: WordMatches | None) -> QueryPlan:
         n_allowed = len(self.table) if allowed is None else allowed.count
-        words = "" if matches is None else matches.description
-        reading = describe_reading(query.text, self.model) if query.text else ""
-        return make_plan(query, self.index, self.config, n_allowed, words=words, reading=reading)
+        texts = str if matches is None else matches.describe
+        reading = partial(describe_reading, query.text or "", self.model)
+        return make_plan(query, self.index, self.config, n_allowed, words=texts, reading=reading)
 
     def curve_of(
         self, query: Query, vector: Embeddings | None = None, matches: WordMatches | None = None
@@ -270,8 +271,7 @@ class SearchEngine:
         rows, scores, total = ranker.cut(k, start)
         clock.append(time.perf_counter())
         elapsed_ms = [1e3 * (end - begin) for begin, end in itertools.pairwise(clock)]
-        timings = dict(zip(_PARTS, elapsed_ms, strict=True))
-        return Ranking(rows, scores, total, plan, timings)
+        return Ranking(rows, scores, total, plan, dict(zip(_PARTS, elapsed_ms, strict=True)))
 
     def slice(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from searchlab.config import Config
@@ -27,8 +28,8 @@ def make_plan(
     config: Config,
     n_allowed: int,
     *,
-    words: str = "",
-    reading: str = "",
+    words: Callable[[], str] = str,
+    reading: Callable[[], str] = str,
 ) -> QueryPlan:
     """Choose how a query is answered.
 
@@ -38,8 +39,8 @@ def make_plan(
         config: Gives `tuning`, what was measured of this index; where nothing was measured, a
             graph's cost is estimated by `step_rows`.
         n_allowed: Photos that the filter lets through.
-        words: What the words of the query found, as the plan says it.
-        reading: Words that the model does not know, as the plan says it.
+        words: Says what the words of the query found, where texts are read.
+        reading: Says which of them the model does not know.
     """
     bounded = bound_by_date(query, config)
     way = _choose_way(bounded, index, config, n_allowed)
@@ -48,15 +49,15 @@ def make_plan(
         mode=way.mode,
         n_photos=len(index.vectors),
         n_allowed=n_allowed,
-        conditions=query.filter.describe(),
         reason=way.reason,
         scored_by="every photo scores 1" if way.mode == "browse" else scored_by,
         effort=way.effort,
         expected_recall=1.0 if way.mode in ("browse", "exact") else way.recall,
         recall_basis=way.basis,
-        words=words,
-        reading=reading,
         newest_score=None if bounded is query else bounded.score_threshold,
+        filter=query.filter,
+        describe_words=words,
+        describe_reading=reading,
     )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -122,7 +122,6 @@ class QueryPlan:
             of the index is called: `graph`, `clustered`.
         n_photos: Photos in the snapshot.
         n_allowed: Photos that the filter lets through.
-        conditions: The filter in words.
         reason: Why this mode.
         scored_by: Model and calibration behind the scores.
         effort: The `ef` of a graph search, or the recall target of the clustered index; None for
@@ -130,24 +129,40 @@ class QueryPlan:
         expected_recall: Share of the true nearest photos that it is expected to find, 0 to 1; None
             where it was not measured.
         recall_basis: What was measured, in words.
-        words: What the words of the query found among the texts; empty where they are not read.
-        reading: Words of the query that the model does not know; empty if it knows them all.
         newest_score: Least score of what is shown by date; None where all is shown, or where the
             query names a threshold itself.
+        filter: What photos must meet.
+        describe_words: Returns `words`. Few plans are read, so words are made when they are.
+        describe_reading: Returns `reading`.
     """
 
     mode: str
     n_photos: int
     n_allowed: int
-    conditions: str
     reason: str
     scored_by: str
     effort: float | None = None
     expected_recall: float | None = None
     recall_basis: str = ""
-    words: str = ""
-    reading: str = ""
     newest_score: float | None = None
+    filter: PhotoFilter = EVERY_PHOTO
+    describe_words: Callable[[], str] = field(default=str, compare=False, repr=False)
+    describe_reading: Callable[[], str] = field(default=str, compare=False, repr=False)
+
+    @property
+    def conditions(self) -> str:
+        """The filter in words."""
+        return self.filter.describe()
+
+    @property
+    def words(self) -> str:
+        """What the words of the query found among the texts; empty where they are not read."""
+        return self.describe_words()
+
+    @property
+    def reading(self) -> str:
+        """Words of the query that the model does not know; empty if it knows them all."""
+        return self.describe_reading()
 
     @property
     def selectivity(self) -> float:
@@ -169,15 +184,15 @@ class QueryPlan:
             if self.expected_recall is not None:
                 recall = f"{self.expected_recall:.3f}, {self.recall_basis}"
             lines.append(f"expected recall: {recall}")
-        if self.words:
-            lines.append(f"texts: {self.words}")
+        if words := self.words:
+            lines.append(f"texts: {words}")
         if self.newest_score is not None:
             lines.append(
                 f"newest: of the photos that score {self.newest_score:g} and more; "
                 "another score_threshold counts instead, 0 for all"
             )
-        if self.reading:
-            lines.append(f"words: {self.reading}")
+        if reading := self.reading:
+            lines.append(f"words: {reading}")
         return "\n".join(lines)
 
 

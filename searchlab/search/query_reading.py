@@ -280,7 +280,7 @@ def check_reader(calibration: Calibration, model: Embedder) -> None:
 
 def describe_reading(text: str, model: Embedder) -> str:
     """Say which words of a query its model does not know; empty if it knows them all."""
-    if not is_reader(model):
+    if not text or not is_reader(model):
         return ""
     reading = model.read_text(text)
     notes = [_describe_language(text, reading)]

@@ -9,9 +9,7 @@ from searchlab.cli.results import check_output, show_page
 from searchlab.search.hits import Hit
 from searchlab.search.queries import Page, Query, QueryPlan
 
-PLAN = QueryPlan(
-    mode="exact", n_photos=9, n_allowed=9, conditions="any photo", reason="few", scored_by="toy"
-)
+PLAN = QueryPlan(mode="exact", n_photos=9, n_allowed=9, reason="few", scored_by="toy")
 OPTIONS = {"verbose": False, "paths": False, "null": False, "as_json": False, "fields": None}
 OPTIONS |= {"html": None, "opened": False, "share": False, "thumbnails": "auto", "plan": False}
 

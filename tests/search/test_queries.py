@@ -237,7 +237,7 @@ def plan(**changes):
         "mode": "exact",
         "n_photos": 1_200,
         "n_allowed": 30,
-        "conditions": "source is nasa",
+        "filter": PhotoFilter(source="nasa"),
         "reason": "few photos",
         "scored_by": "toy, calibration uncalibrated",
     }
@@ -298,7 +298,7 @@ def test_a_page_in_a_notebook_shows_hostile_texts_as_text(make_photo, make_pictu
     page = page_of(
         Hit(photo=photo, relevance_score=0.5, thumbnail=picture),
         Hit(photo=unnamed, relevance_score=0.5),
-        plan=plan(conditions=f"photographer is {evil}", reason=evil),
+        plan=plan(filter=PhotoFilter(photographer=evil), reason=evil),
         next_cursor="token",
     )
     read = _Tags(page._repr_html_())

@@ -98,7 +98,7 @@ def test_a_word_that_stands_there_is_not_read_as_its_neighbour(described):
     match = index.match("hause")
     assert match.rows.tolist() == [0]
     assert match.read_as == {"hause": ["house"]}
-    assert "hause read as house" in match.description
+    assert "hause read as house" in match.describe()
 
 
 def test_a_known_word_is_no_typing_error(described):
@@ -169,7 +169,7 @@ def test_no_query_is_too_odd(described, text):
     match = index.match(text)
     assert (match.coverage >= 0).all()
     assert (match.coverage <= 1).all()
-    assert isinstance(match.description, str)
+    assert isinstance(match.describe(), str)
 
 
 @settings(max_examples=examples(200), deadline=None)
@@ -277,8 +277,8 @@ def test_fields_that_are_not_read_change_nothing(described, photos, query, kerne
 
 def test_a_match_says_which_fields_were_read(described):
     _, index = described({"title": "", "place": "Elm Street 5"})
-    assert index.match("elm street").description == "1 photos by words (elm 1; street 1)"
-    assert index.match("elm street", read=SHOWN_FIELDS).description == (
+    assert index.match("elm street").describe() == "1 photos by words (elm 1; street 1)"
+    assert index.match("elm street", read=SHOWN_FIELDS).describe() == (
         "0 photos by words (elm 0; street 0); read: title, description, photographer, source"
     )
 

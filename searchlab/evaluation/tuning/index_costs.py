@@ -182,7 +182,6 @@ class _Probe:
             n_photos=self._all.n,
             n_allowed=n_allowed,
             effort=effort,
-            conditions="any photo",
             reason="it is measured",
             scored_by="no calibration",
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,9 +84,8 @@ class WordMatches:
         there = (word for word, count in self.counts.items() if count and word not in self.read_as)
         return sum(weights[word] for word in there) / (sum(weights.values()) or 1.0)
 
-    @cached_property
-    def description(self) -> str:
-        """What was found, in words."""
+    def describe(self) -> str:
+        """Say what was found."""
         if not self.counts:
             return "no words to look up"
         parts = [f"{word} {count:,}" for word, count in self.counts.items()]
