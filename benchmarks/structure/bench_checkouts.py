@@ -4,7 +4,7 @@
     python -m benchmarks.structure.bench_checkouts --smoke --out "$(mktemp -d)"
 
 Writes results/structure/checkouts/<name>.json. Each checkout indexes the bundled photos by its own
-code, once for each index; then they take turns: `Library.search` in a process of its own, and
+code, and again for each index; then they take turns: `Library.search` in a process of its own, and
 `searchlab serve` with one worker under wrk, endpoint by endpoint. The medians of the turns count,
 and of each turn's ratio. A third turn is that of the newer code with a configuration that ranks as
 the older one does, by vectors alone: what is left is the price of the code, not of what it found.
@@ -14,6 +14,7 @@ Without --before the checkout is held against itself, which shows how far chance
 from __future__ import annotations
 
 import json
+import shutil
 import statistics
 import subprocess
 import sys
@@ -51,8 +52,11 @@ def main() -> None:
     options = parser.parse_args()
     if on_record(options, BENCHMARK, options.name) is not None:
         return
+    options.photos, options.endpoints, options.connections = None, ENDPOINTS, CONNECTIONS
     if options.smoke:
         options.runs, options.queries, options.seconds = 1, 20, 1
+        options.photos, options.connections = 40, CONNECTIONS[:1]
+        options.endpoints = {name: ENDPOINTS[name] for name in ("a new text", "health")}
     checkouts = dict(zip(TURNS, (options.before.resolve(), ROOT, ROOT), strict=True))
     with tempfile.TemporaryDirectory() as scratch:
         turns = take_turns(checkouts, Path(scratch), options)
@@ -75,7 +79,7 @@ def main() -> None:
             "before": commit_of(checkouts["before"]),
             "now": commit_of(ROOT),
             **{name: getattr(options, name) for name in names},
-            "connections": list(CONNECTIONS),
+            "connections": list(options.connections),
             "sender": sender(options.seconds),
         },
         "metrics": metrics,
@@ -95,10 +99,11 @@ def take_turns(
     """Measure each checkout `runs` times, one after the other; figures by name and checkout."""
     turns: dict[str, dict[str, list[float]]] = {}
     progress = ConsoleProgress(Console(stderr=True))
+    photos = choose_photos(scratch / "photos", options.photos)
     with progress.step("indexing", len(checkouts) * len(INDEXES)) as step:
         for name, checkout in checkouts.items():
             for index in INDEXES:
-                _index(checkout, scratch / name / index, index)
+                _index(checkout, scratch / name, index, photos)
                 if name == ALONE:
                     rank_by_vectors_alone(scratch / name / index)
                 step.advance(1)
@@ -109,11 +114,27 @@ def take_turns(
                     turns.setdefault(what, {}).setdefault(name, []).append(value)
                 step.advance(1)
     libraries = {name: (path, scratch / name / INDEXES[0]) for name, path in checkouts.items()}
-    with progress.step("asking in turns", (options.runs + 1) * len(ENDPOINTS)) as step:
+    with progress.step("asking in turns", (options.runs + 1) * len(options.endpoints)) as step:
         turns |= requests_in_turns(
-            libraries, options.runs, options.seconds, lambda: step.advance(1)
+            libraries,
+            options.runs,
+            options.seconds,
+            lambda: step.advance(1),
+            endpoints=options.endpoints,
+            connections=options.connections,
         )
     return turns
+
+
+def choose_photos(folder: Path, n: int | None) -> Path:
+    """Return the folder of the bundled photos, or make one of links to the first `n`."""
+    bundled = bundled_root() / "demo" / "images"
+    if n is None:
+        return bundled
+    folder.mkdir()
+    for picture in sorted(bundled.glob("*.jpg"))[:n]:
+        (folder / picture.name).symlink_to(picture)
+    return folder
 
 
 def summarise(what: str, figures: dict[str, list[float]]) -> dict[str, Any]:
@@ -158,10 +179,12 @@ def commit_of(checkout: Path) -> str:
     return process.stdout.strip()
 
 
-def _index(checkout: Path, folder: Path, index: str) -> None:
-    photos = str(bundled_root() / "demo" / "images")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    run_in(checkout, [*CLI, "index", "--data", str(folder), "--index", index, photos])
+def _index(checkout: Path, libraries: Path, index: str, photos: Path) -> None:
+    libraries.mkdir(parents=True, exist_ok=True)
+    first, folder = libraries / INDEXES[0], libraries / index
+    if folder != first:  # which has the vectors: nothing is embedded twice
+        shutil.copytree(first, folder)
+    run_in(checkout, [*CLI, "index", "--data", str(folder), "--index", index, str(photos)])
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,6 +79,9 @@ def requests_in_turns(
     runs: int,
     seconds: int,
     advance: Callable[[], None],
+    *,
+    endpoints: Mapping[str, str] = ENDPOINTS,
+    connections: Sequence[int] = CONNECTIONS,
 ) -> dict[str, dict[str, list[float]]]:
     """Load every endpoint of each checkout `runs` times, after one time that is not counted.
 
@@ -87,6 +90,8 @@ def requests_in_turns(
         runs: Turns that count.
         seconds: How long an endpoint is asked in a turn.
         advance: Called after each endpoint of a turn.
+        endpoints: Name -> path.
+        connections: How many ask at once, one number after the other.
 
     Returns:
         "endpoint, connections, unit" -> name -> a figure a turn.
@@ -102,13 +107,13 @@ def requests_in_turns(
             "photo_id"
         ]
         for run in range(runs + 1):
-            for endpoint, template in ENDPOINTS.items():
+            for endpoint, template in endpoints.items():
                 path = template.replace("{photo_id}", photo_id)
-                for connections in CONNECTIONS:
+                for n in connections:
                     for name in sorted(servers, reverse=run % 2 == 1):
-                        figures = servers[name].load(path, connections, seconds)
+                        figures = servers[name].load(path, n, seconds)
                         for unit, value in figures.items():
-                            what = f"{endpoint}, {connections} at once, {unit}"
+                            what = f"{endpoint}, {n} at once, {unit}"
                             if run:
                                 turns.setdefault(what, {}).setdefault(name, []).append(value)
                 advance()
