@@ -13,12 +13,16 @@ from searchlab.cli.console import ConsoleProgress
 from searchlab.config import USUAL, Config
 from searchlab.errors import InputError
 from searchlab.evaluation.datasets import Dataset, bundled_root, load_dataset
-from searchlab.evaluation.experiments import Experiment
+from searchlab.evaluation.datasets.dataset_library import made_by_one
+from searchlab.evaluation.datasets.photo_cache import photo_cache
+from searchlab.evaluation.experiments import BENCHMARK, Experiment
+from searchlab.evaluation.provenance.registry import code_of
 from searchlab.evaluation.results import system_name
 from searchlab.evaluation.weighing import TEXTS_THERE, TEXTS_WITHHELD, Task, WeighedTasks
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import Library, create_library
 from searchlab.library.roots import check_root
+from searchlab.models import load_model
 from searchlab.models.shipped_calibration import calibrate
 from searchlab.progress import Progress
 from searchlab.search.filters.photo_filter import facet_counts
@@ -55,12 +59,27 @@ def demo_queries(dataset: Dataset) -> Dataset:
     return dataset.sample(languages, _QUERIES_PER_LANGUAGE, seed=0)
 
 
-def build_demo_library(data: Path | str, *, progress: Progress | None = None) -> Library:
+def build_demo_library(
+    data: Path | str | None = None, *, progress: Progress | None = None
+) -> Library:
     """Index the bundled photos into a folder; photos that are indexed already are kept.
 
+    Args:
+        data: The folder. If left out, one in the user's cache, which processes with the same code
+            share: for what only searches.
+        progress: Shows the indexing.
+
     Raises:
-        InputError: The folder is a library of other photos.
+        InputError: The folder is a library of other photos, or the cache cannot be written.
     """
+    if data is None:
+        shared = photo_cache(
+            load_dataset("demo"),
+            code=code_of(BENCHMARK),
+            model_id=load_model(Config().model).model_id,
+        )
+        with made_by_one(shared / "demo"):
+            return build_demo_library(shared / "demo" / "library", progress=progress)
     library = create_library(data)
     root = bundled_root() / "demo"
     snapshot = library.snapshot()

@@ -18,7 +18,7 @@ def dataset():
 
 @pytest.fixture(scope="module")
 def made(dataset, tmp_path_factory):
-    library = build_demo_library(tmp_path_factory.mktemp("demo"))
+    library = build_demo_library()
     out = tmp_path_factory.mktemp("mine")
     configs = [Config(model=model) for model in ("mini", "palette", "captions")]
     report = Experiment(dataset, configs, out=out, library=library).run()

@@ -13,8 +13,8 @@ NAMES = ("columns", "choices", "problem", "heard", "texts", "typed", "sheet_id")
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    return build_demo_library(tmp_path_factory.mktemp("demo"))
+def library():
+    return build_demo_library()
 
 
 @pytest.fixture

@@ -52,6 +52,15 @@ def test_a_demo_of_another_installation_goes_on_with_the_same_photos(few, tmp_pa
     assert all(str(tmp_path / "new") in file for file in second.table.texts("file"))
 
 
+def test_without_a_folder_it_lies_in_the_cache_and_is_found_again(few, tmp_path, monkeypatch):
+    few("bundled")
+    monkeypatch.setenv("SEARCHLAB_CACHE", str(tmp_path / "cache"))
+    first = demo.build_demo_library()
+    assert tmp_path / "cache" in first.folder.parents
+    assert len(first.engine.table) == len(FEW)
+    assert demo.build_demo_library().engine.snapshot_id == first.engine.snapshot_id
+
+
 def test_a_library_of_other_photos_is_not_taken_for_the_demo(few, tmp_path):
     few("bundled")
     shutil.copytree(tmp_path / "bundled/demo/images", tmp_path / "mine")

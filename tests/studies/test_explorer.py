@@ -20,8 +20,8 @@ def out(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    return build_demo_library(tmp_path_factory.mktemp("demo"))
+def library():
+    return build_demo_library()
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ from searchlab.studies.widgets.search_box import SearchBox
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    return build_demo_library(tmp_path_factory.mktemp("demo"))
+def library():
+    return build_demo_library()
 
 
 @pytest.fixture

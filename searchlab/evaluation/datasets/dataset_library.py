@@ -51,7 +51,7 @@ def open_dataset_library(
     if library is not None:
         yield library
     elif cache is not None:
-        with _made_by_one(cache):
+        with made_by_one(cache):
             made = dataset_library(dataset, cache, config=config, progress=progress)
         yield made
     else:
@@ -60,7 +60,7 @@ def open_dataset_library(
 
 
 @contextmanager
-def _made_by_one(cache: Path) -> Iterator[None]:
+def made_by_one(cache: Path) -> Iterator[None]:
     """Wait for other processes that make a library in the folder."""
     try:
         cache.mkdir(parents=True, exist_ok=True)
