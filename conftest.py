@@ -1,6 +1,8 @@
-"""What quick runs leave out, and the second chance of slow tests."""
+"""What quick runs leave out, what runs first, and the second chance of slow tests."""
 
 import gc
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,13 @@ TESTS = Path(__file__).parent / "tests"
 BENCHMARKS = TESTS / "benchmarks"
 PACKAGE = Path(__file__).parent / "searchlab"
 SLOW_FILE = "\npytestmark = pytest.mark.slow\n"
+# What has kernels, in two parts that take about as long to compile.
+KERNELS = (
+    "searchlab.search.indexes.ivf.search",
+    "searchlab.search.words._kernels.postings, searchlab.search.filters._kernels.oklab, "
+    "searchlab.search.filters._kernels.bits, searchlab.photos.images._lanczos, "
+    "searchlab.search.indexes.ivf._kernels.clusters",
+)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -17,6 +26,15 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("whole", deadline=None)
     settings.register_profile("quick", deadline=None, max_examples=20)
     settings.load_profile("quick" if is_quick(config) else "whole")
+    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        compile_kernels()
+
+
+def compile_kernels() -> None:
+    """Compile the kernels of a fresh checkout once, where each worker would compile all of them."""
+    parts = [subprocess.Popen([sys.executable, "-c", f"import {part}"]) for part in KERNELS]
+    for part in parts:
+        part.wait()  # a module that cannot be imported fails its tests
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -28,10 +46,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run a slow test that fails once more: those talk to processes that a busy machine delays.
+    """Run slow files first, and a slow test that fails once more.
 
-    What needed it is named at the end, for a test that needs it often has a fault.
+    The last files are short ones then, and no worker waits long for another. Slow tests talk to
+    processes that a busy machine delays; what needed a second run is named at the end, for a test
+    that needs it often has a fault.
     """
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: (item.path not in slow, BENCHMARKS not in item.path.parents))
     for item in items:
         # Cells stand on the cells before them, and benchmarks are started once for all their tests.
         is_alone = TESTS in item.path.parents and BENCHMARKS not in item.path.parents

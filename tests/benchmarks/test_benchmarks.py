@@ -5,15 +5,19 @@ here must say so by naming SEARCHLAB_DATASETS on standard error, and is skipped 
 """
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from benchmarks.common.recording import bench_parser
-from searchlab.evaluation.datasets import ENVIRONMENT
+from searchlab.config import Config
+from searchlab.evaluation.datasets import ENVIRONMENT, load_dataset
+from searchlab.evaluation.datasets.dataset_library import dataset_library
 from searchlab.evaluation.provenance.measurement import read_measurement
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,6 +28,17 @@ SHORTER = {
     "bench_filters": ["--systems", "searchlab-clustered,searchlab-planned,hnswlib,usearch"],
     "bench_scale": ["--systems", "searchlab-clustered,hnswlib-huge"],
 }
+# What embeds all bundled photos into a folder that is kept: each gets one that knows their vectors.
+KEPT = (
+    "bench_abroad",
+    "bench_calibration",
+    "bench_newcomer",
+    "bench_relevance",
+    "bench_search_quality",
+    "bench_steering",
+    "bench_word_tasks",
+)
+WHAT_IS_INDEXED = shutil.ignore_patterns("links", "snapshots", "CURRENT", "indexed.json")
 SHARED = {"dataset", "runs", "seed", "threads", "force", "smoke", "out", "allow_changes"}
 TIMEOUT_S = 600  # for a machine that has much else to do
 
@@ -44,8 +59,13 @@ def run(script, *arguments):
     )
 
 
-def smoke(script, out):
-    return run(script, "--smoke", "--out", str(out), *SHORTER.get(script, []))
+def smoke(script, out, kept):
+    more = SHORTER.get(script, [])
+    if script not in KEPT:
+        return run(script, "--smoke", "--out", str(out), *more)
+    with tempfile.TemporaryDirectory() as folder:
+        data = shutil.copytree(kept, Path(folder) / "data", ignore=WHAT_IS_INDEXED)
+        return run(script, "--smoke", "--out", str(out), "--data", str(data), *more)
 
 
 @pytest.fixture(scope="module")
@@ -54,9 +74,15 @@ def under_way(request, tmp_path_factory):
     calls = [getattr(item, "callspec", None) for item in request.session.items]
     params = [call.params for call in calls if call is not None]
     scripts = sorted({each["smoked"] for each in params if "smoked" in each})
+    kept = tmp_path_factory.mktemp("kept")
+    if set(scripts) & set(KEPT):
+        library = dataset_library(load_dataset("demo"), kept, config=Config())
+        library.engine_for(Config(model="palette"))
     with ThreadPoolExecutor(2) as pool:
         folders = {script: tmp_path_factory.mktemp(script) for script in scripts}
-        yield {script: (out, pool.submit(smoke, script, out)) for script, out in folders.items()}
+        yield {
+            script: (out, pool.submit(smoke, script, out, kept)) for script, out in folders.items()
+        }
         pool.shutdown(cancel_futures=True)
 
 
