@@ -113,13 +113,14 @@ def demo(data: Path, force: bool) -> None:
 @click.option(
     "--keep-minutes",
     type=float,
-    help="From now on, keep what is replaced so long for cursors; 60 if never given.",
+    help="Minutes that a replaced snapshot is kept from now on, so that its cursors stay valid; "
+    "60 if never given.",
 )
 @click.option(
     "--keep-gb",
     type=float,
-    help="From now on, give all that is kept so much room; 10 GB if never given. The last two "
-    "states are kept in any case.",
+    help="Most GB of all replaced snapshots from now on; 10 if never given. The last two are kept "
+    "in any case.",
 )
 @click.option(
     "--skipped",
@@ -147,9 +148,9 @@ def index(places: tuple[Path, ...], data: Path, **options: Any) -> None:
     that were named before. A dump is a file of a photo library's own records, as JSONL, JSON or
     CSV, such as `searchlab fetch` writes: searchlab index --source pexels pexels.jsonl
 
-    What is known of a photo comes first from its line in photos.jsonl, where file must stand and
-    title, tags, place and more may; then from IMG_1.jpg.xmp or IMG_1.xmp beside it; then from the
-    photo itself. One without a known day bears the day on which it was first indexed.
+    What is known of a photo comes first from its line in photos.jsonl, which names its file and may
+    give title, tags, place and more; then from IMG_1.jpg.xmp or IMG_1.xmp beside it; then from the
+    photo itself. A photo without a known day gets the day on which it was first indexed.
     """
     from searchlab.cli.console import ConsoleProgress, print_report
     from searchlab.config import Config

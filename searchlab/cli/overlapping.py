@@ -1,4 +1,4 @@
-"""The command that looks for photos of one data set in another, or in a training list."""
+"""The command that looks for photos of one dataset in another, or in a training list."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _SHOWN = 20
     "--most", type=click.IntRange(0), default=_SHOWN, show_default=True, help="Most to list."
 )
 def overlap(dataset: str, other: str, model: str | None, at_least: float, most: int) -> None:
-    """List photos of a data set that were seen elsewhere.
+    """List photos of a dataset that were seen elsewhere.
 
     Figures are too good where a model was trained on the photos that it is measured on. The other
-    side is a data set, by name or folder, or a text file that lists a model's training photos: a
+    side is a dataset, by name or folder, or a text file that lists a model's training photos: a
     SHA-256, a file name or an id in each line. The same bytes are found; with --model also the same
     picture at another size. What looks alike is for you to look at.
     """
