@@ -6,6 +6,9 @@ queries of kind `image`; queries of kind `text` are those of the datasets, in al
 
 `spliced-1M` are a million real text vectors, of captions spliced from halves of real ones. Queries
 are real: `image` are photos, which ask across modalities, and `text` captions, within one.
+
+`mixed-1M` are a million vectors of photos, each mixed of two real ones. Queries are real: photos
+kept apart, within one modality, and their captions, across.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from searchlab.models.protocol import Embeddings
 from searchlab.photos.images.decode import WORKING_SIDE, as_rgb, for_model
 from searchlab.progress import Progress
 from searchlab.studies.vectors.made import VectorSet, made_vectors
+from searchlab.studies.vectors import mixed
 from searchlab.studies.vectors.spliced import NAME, spliced_vectors
 
 REAL = {
@@ -55,7 +59,7 @@ def vector_set(
     """Make or read vectors by their name.
 
     Args:
-        name: One of `REAL`, `spliced-N` where N ends in k or M, or what `made_vectors` knows.
+        name: One of `REAL`, `spliced-N` or `mixed-N` where N ends in k or M, or what `made_vectors` knows.
         n_queries: Largest number of queries of each kind.
         seed: Seed of everything that is drawn at random.
         progress: Shows how many photos were embedded.
@@ -68,6 +72,8 @@ def vector_set(
     progress = progress or Progress()
     if NAME.fullmatch(name):
         return _spliced_set(name, n_queries, seed, progress, cache)
+    if mixed.NAME.fullmatch(name):
+        return _mixed_set(name, n_queries, seed, progress, cache)
     if name not in REAL:
         return made_vectors(name, n_queries=n_queries, seed=seed)
     sources = [_read_source(one) for one in REAL[name]]
@@ -88,13 +94,51 @@ def vector_set(
     return VectorSet(name, index, queries, about)
 
 
-def _spliced_set(
-    name: str, n_queries: int, seed: int, progress: Progress, cache: Path | None
-) -> VectorSet:
+def _find_root(name: str) -> Path:
     root = external_root()
     if root is None:
         msg = f"{name} is made of data in the folder that {ENVIRONMENT} names, got no folder"
         raise NotFoundError(msg)
+    return root
+
+
+def _mixed_set(
+    name: str, n_queries: int, seed: int, progress: Progress, cache: Path | None
+) -> VectorSet:
+    root = _find_root(name)
+    sources = [_read_captioned(root / source) for source in mixed.SOURCES]
+    photos = np.concatenate([_read_or_embed(source, progress, cache) for source, _ in sources])
+    captions = [texts for _, each in sources for texts in each]
+    mixing, apart, texts = mixed.hold_out(captions, POOL, seed=seed)
+    rows = mixed.mix_vectors(photos[mixing], mixed.count_rows(name), seed=seed)
+    model = load_model("mini")
+    queries = {
+        "image": photos[apart[:n_queries]],
+        "text": model.encode_texts(texts[:n_queries]),
+    }
+    about = (
+        f"{len(rows):,} mixtures of two of {len(mixing):,} photos (real photo vectors, mixed), by "
+        f"{model.model_id}, {model.dim} components; queries are other photos, and their captions"
+    )
+    return VectorSet(name, rows, queries, about)
+
+
+def _read_captioned(folder: Path) -> tuple[_Source, list[list[str]]]:
+    """Read a collection's photos but those for tests, and the captions of each."""
+    records = [row for row in _read_tsv(folder / "photos.tsv") if row.get("split") != "test"]
+    captions: dict[str, list[str]] = {row["photo_id"]: [] for row in records}
+    for row in _read_tsv(folder / "captions.tsv"):
+        if row["photo_id"] in captions:
+            captions[row["photo_id"]].append(row["text"])
+    files = [folder / row["file"] for row in records]
+    revision = hashlib.sha256("\n".join(file.name for file in files).encode()).hexdigest()[:12]
+    return _Source(folder.name, revision, files, []), [captions[row["photo_id"]] for row in records]
+
+
+def _spliced_set(
+    name: str, n_queries: int, seed: int, progress: Progress, cache: Path | None
+) -> VectorSet:
+    root = _find_root(name)
     rows, captions = spliced_vectors(name, root, seed=seed, progress=progress, cache=cache)
     model = load_model("mini")
     photos = _read_tsv(root / "web-photos" / "photos.tsv")

@@ -15,102 +15,41 @@ moved to where texts lie still have neighbours as rows do, and need twice the st
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.errors import InputError
 from searchlab.models.protocol import Embeddings
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.indexes.ivf.kmeans import blas, blocks, unit
 from searchlab.search.indexes.ivf.lists import Lists
 from searchlab.search.indexes.ivf.search import scan_lists
+from searchlab.search.indexes.ivf.stopping import (
+    DEPTH,
+    MISSED,
+    STRETCHES,
+    THINNED,
+    Stopping,
+    find_shares,
+)
 
-STRETCHES = (0.25, 0.35, 0.5, 0.7, 0.85, 1.0, 1.2, 1.4, 1.7, 2.0, 2.8, 4.0, 5.6)
-# Used where none of them reaches the recall target.
-_LONGEST = 8.0
 # With fewer rows nothing is measured: a scan with the longest tails is fast enough.
 _LEARNABLE = 2_000
 # Queries of a kind, and the neighbours of each that are searched for.
 N_QUERIES = 128
-_K = 20
 # The weight of a photo in a made-up query that lies where texts about it would.
 _TEXT_WEIGHT = 0.35
 # Lists nearest to a query over which the variance is estimated.
 _NEAR_LISTS = 3
-# Share of the neighbours that may be expected in the lists left, with every stretch that is tried.
-_MISSED = 0.01
+# Neighbours whose tails must be allowed for, and how much is added to what was measured.
+_NEARLY_ALL = 0.999
+_SPARE = 1.1
+_LEAST_ALONG = 0.1
 # Longer tails are not tried where this recall was reached.
 _ENOUGH = 0.9985
 _BLOCK = 2_048
-
-
-@dataclass(frozen=True)
-class Stopping:
-    """Measured variances and recalls, from which the end of a scan follows.
-
-    Attributes:
-        usual: Variance of residuals as a share of a list's spread, before a row is scored.
-        near: Cosine with the best centre from which on a query is like the photos.
-        far: Cosine with the best centre up to which a query is like a text.
-        reached: (2, 2, n_stretches) float32 recall by each of `STRETCHES`, for photos and for
-            texts, without a filter and with the hardest one.
-        n_texts: Queries by text that were measured; 0 where they were made from photos.
-    """
-
-    usual: float
-    near: float
-    far: float
-    reached: NDArray[np.float32]
-    n_texts: int = 0
-
-    @property
-    def is_measured(self) -> bool:
-        """Whether there were enough rows to measure anything."""
-        return bool(self.reached.any())
-
-    def bands(self, recall: float, *, filtered: bool) -> tuple[float, float, float, float]:
-        """Return the `bands` that `scan_lists` takes.
-
-        Args:
-            recall: Share of the true neighbours to find, above 0 to 1.
-            filtered: Whether there is a filter.
-        """
-        near, far = (_stretch_for(curves[int(filtered)], recall) for curves in self.reached)
-        return self.near, near, self.far, far
-
-    def missed(self, recall: float) -> float:
-        """Return the `missed` that `scan_lists` takes; arguments are those of `bands`."""
-        return _MISSED if self.is_measured else 1 - recall
-
-    def pack(self) -> NDArray[np.float32]:
-        """Return all numbers in one array, (4 + 4 n_stretches,) float32."""
-        numbers = np.array([self.usual, self.near, self.far, self.n_texts], dtype=np.float32)
-        return np.concatenate([numbers, self.reached.reshape(-1)])
-
-    @classmethod
-    def unpack(cls, numbers: NDArray[np.float32], dim: int) -> Stopping:
-        """Rebuild from what `pack` returned; an empty array stands for lists without measurements.
-
-        Raises:
-            InputError: The array has another length.
-        """
-        if not len(numbers):
-            # Twice the variance of residuals that are alike in all directions: safe, but slow.
-            return cls(2 / dim, 1.0, 0.0, np.zeros((2, 2, len(STRETCHES)), dtype=np.float32))
-        if len(numbers) != 4 + 4 * len(STRETCHES):
-            msg = f"its stopping holds {len(numbers)} numbers, not {4 + 4 * len(STRETCHES)}"
-            raise InputError(msg)
-        usual, near, far = map(float, numbers[:3])
-        return cls(usual, near, far, numbers[4:].reshape(2, 2, -1), int(numbers[3]))
-
-
-def _stretch_for(curve: NDArray[np.float32], recall: float) -> float:
-    reached = np.maximum.accumulate(curve)
-    if recall > reached[-1]:
-        return _LONGEST
-    return float(np.interp(recall, reached, STRETCHES))
 
 
 def hold_out(n: int, *, seed: int) -> NDArray[np.int64]:
@@ -142,12 +81,13 @@ def learn_stopping(
     masks = make_masks(lists, held_out, rng)
     # One thread a kind, however many there are: products are rounded in the same way.
     with blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
-        reached = pool.map(
-            lambda queries: _try_stretches(lists, vectors, queries, masks, usual=usual),
+        lessons = pool.map(
+            lambda queries: _learn_kind(lists, vectors, queries, masks, usual=usual),
             (photos, made),
         )
         near, far = _nearness(lists, photos, 0.1), _nearness(lists, made, 0.9)
-        return Stopping(usual, near, far, np.array(list(reached), dtype=np.float32))
+        reached, shares, along = (np.stack(parts) for parts in zip(*lessons, strict=True))
+        return Stopping(usual, near, far, reached, shares, along)
 
 
 def learn_texts(
@@ -165,11 +105,13 @@ def learn_texts(
     texts = np.ascontiguousarray(unit(texts[:N_QUERIES]), dtype=np.float32)
     masks = make_masks(lists, np.zeros(0, dtype=np.int64), np.random.default_rng([seed, 3]))
     with blas().limit(limits=1, user_api="blas"):
-        reached = _try_stretches(lists, vectors, texts, masks, usual=stopping.usual)
+        lesson = _learn_kind(lists, vectors, texts, masks, usual=stopping.usual)
         return replace(
             stopping,
             far=_nearness(lists, texts, 0.9),
-            reached=np.stack([stopping.reached[0], reached]),
+            reached=np.stack([stopping.reached[0], lesson.reached]),
+            shares=np.stack([stopping.shares[0], lesson.shares]),
+            along=np.stack([stopping.along[0], lesson.along]),
             n_texts=len(texts),
         )
 
@@ -179,20 +121,64 @@ def _nearness(lists: Lists, queries: Embeddings, share: float) -> float:
     return float(np.quantile((lists.centres @ queries.T).max(axis=0), share))
 
 
-def _try_stretches(
+class _Lesson(NamedTuple):
+    """What queries of one kind teach; see `Stopping`."""
+
+    reached: NDArray[np.float32]
+    shares: NDArray[np.float32]
+    along: NDArray[np.float32]
+
+
+def _learn_kind(
     lists: Lists,
     vectors: Embeddings,
     queries: Embeddings,
     masks: list[NDArray[np.bool_]],
     *,
     usual: float,
-) -> NDArray[np.float32]:
-    """Return the recall by each stretch, (2, n_stretches): without a filter, and the least."""
-    curves = [
-        _measure_recalls(lists, queries, truths, Bitmap.of_mask(mask), usual=usual)
-        for truths, mask in zip(_find_truths(vectors, queries, masks), masks, strict=True)
-    ]
-    return np.stack([curves[0], np.min(curves, axis=0)])
+) -> _Lesson:
+    truths = _find_truths(vectors, queries, masks)
+    along = _measure_along(lists, vectors, queries, truths[0])
+    curves, shares = [], []
+    for true, mask in zip(truths, masks, strict=True):
+        allowed = Bitmap.of_mask(mask)
+        curves.append(
+            _measure_recalls(lists, queries, true, allowed, usual=usual, along=float(along))
+        )
+        shares.append(find_shares(_place(lists, queries, true, mask)))
+    reached = np.stack([curves[0], np.min(curves, axis=0)])
+    return _Lesson(reached, np.stack([shares[0], np.max(shares, axis=0)]), along)
+
+
+def _measure_along(
+    lists: Lists, vectors: Embeddings, queries: Embeddings, truths: list[NDArray[np.int64]]
+) -> np.float32:
+    """Return how far the tails of neighbours lie along those of queries, at most 1."""
+    axes, centres = lists.axes, lists.centres
+    shares = [np.zeros(0)]
+    for query, rows in zip(queries, truths, strict=True):
+        rest = np.asarray(vectors[rows], dtype=np.float32) - centres[lists.find_lists(rows)]
+        tails = rest - (rest @ axes) @ axes.T
+        tail = query - axes @ (query @ axes)
+        longest = np.linalg.norm(tails, axis=1) * np.linalg.norm(tail)
+        shares.append((tails @ tail) / np.maximum(longest, 1e-9))
+    nearly_all = np.quantile(np.concatenate(shares), _NEARLY_ALL) if len(truths) else 1.0
+    return np.float32(np.clip(nearly_all * _SPARE, _LEAST_ALONG, 1.0))
+
+
+def _place(
+    lists: Lists, queries: Embeddings, truths: list[NDArray[np.int64]], mask: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Return the share of allowed rows that are read when the list of each neighbour was."""
+    allowed = np.add.reduceat(np.append(mask[lists.rows], 0), lists.offsets[:-1])
+    allowed[lists.sizes == 0] = 0
+    places = [np.zeros(1)]
+    for query, rows in zip(queries, truths, strict=True):
+        order = np.argsort(-(lists.centres @ query), kind="stable")
+        shares = np.empty(len(order))
+        shares[order] = np.cumsum(allowed[order]) / max(int(allowed.sum()), 1)
+        places.append(shares[lists.find_lists(rows)])
+    return np.concatenate(places)
 
 
 def _estimate_usual(lists: Lists, queries: Embeddings) -> float:
@@ -230,8 +216,8 @@ def make_masks(
     """
     n, n_lists = len(lists.rows), len(lists.sizes)
     aligned = np.zeros(n, dtype=np.bool_)
-    aligned[lists.rows] = np.repeat(rng.random(n_lists) < 0.1, lists.sizes)
-    masks = [np.ones(n, dtype=np.bool_), rng.random(n) < 0.1, aligned]
+    aligned[lists.rows] = np.repeat(rng.random(n_lists) < 1 / THINNED, lists.sizes)
+    masks = [np.ones(n, dtype=np.bool_), rng.random(n) < 1 / THINNED, aligned]
     for mask in masks:
         mask[held_out] = False
     return masks
@@ -240,7 +226,7 @@ def make_masks(
 def _find_truths(
     vectors: Embeddings, queries: Embeddings, masks: list[NDArray[np.bool_]]
 ) -> list[list[NDArray[np.int64]]]:
-    # The nearest rows of each query under each mask, at most `_K`, in one pass over the vectors.
+    # The nearest rows of each query under each mask, at most `DEPTH`, in one pass over the vectors.
     rows = [[np.zeros(0, dtype=np.int64) for _ in queries] for _ in masks]
     scores = [[np.zeros(0, dtype=np.float32) for _ in queries] for _ in masks]
     least = np.full((len(masks), len(queries), 1), -np.inf, dtype=np.float32)
@@ -252,9 +238,9 @@ def _find_truths(
                 places = np.flatnonzero(above[query])
                 both = np.concatenate([scores[number][query], products[query, places]])
                 where = np.concatenate([rows[number][query], places + block.start])
-                best = np.argsort(-both, kind="stable")[:_K]
+                best = np.argsort(-both, kind="stable")[:DEPTH]
                 scores[number][query], rows[number][query] = both[best], where[best]
-                if len(best) == _K:
+                if len(best) == DEPTH:
                     least[number, query] = both[best[-1]]
     return rows
 
@@ -266,12 +252,13 @@ def _measure_recalls(
     allowed: Bitmap,
     *,
     usual: float,
+    along: float,
 ) -> NDArray[np.float32]:
     curve = np.ones(len(STRETCHES), dtype=np.float32)
     for number, stretch in enumerate(STRETCHES):
         shares = np.array(
             [
-                _find_share(lists, query, truth, allowed, usual=usual, stretch=stretch)
+                _find_share(lists, query, truth, allowed, usual=usual, stretch=stretch, along=along)
                 for query, truth in zip(queries, truths, strict=True)
             ]
         )
@@ -289,11 +276,12 @@ def _find_share(
     *,
     usual: float,
     stretch: float,
+    along: float,
 ) -> float:
     if not len(truth):
         return 1.0
-    bands = (1.0, stretch, 0.0, stretch)
+    band = np.array([1.0, stretch, 1.0, along])
     rows, _ = scan_lists(
-        lists, query, allowed, len(truth), missed=_MISSED, usual=usual, bands=bands
+        lists, query, allowed, len(truth), missed=MISSED, usual=usual, bands=(band, band)
     )
     return float(np.isin(truth, rows).mean())

@@ -30,12 +30,7 @@ from searchlab.search.indexes.exact import (
     empty_neighbors,
     nearest,
 )
-from searchlab.search.indexes.ivf.early_stop import (
-    Stopping,
-    hold_out,
-    learn_stopping,
-    learn_texts,
-)
+from searchlab.search.indexes.ivf.early_stop import hold_out, learn_stopping, learn_texts
 from searchlab.search.indexes.ivf.kmeans import blocks
 from searchlab.search.indexes.ivf.lists import (
     Lists,
@@ -50,6 +45,7 @@ from searchlab.search.indexes.ivf.search import (
     scan_lists,
     sweep_lists,
 )
+from searchlab.search.indexes.ivf.stopping import Stopping
 from searchlab.search.indexes.protocol import Allowed, Nearest, Neighbors, VectorIndex
 from searchlab.search.words.matches import NO_GAINS, Gains
 
@@ -242,6 +238,7 @@ class IvfIndex(VectorIndex):
         query = np.ascontiguousarray(query, dtype=np.float32)
         if allowed is not None and allowed.count <= self.gather_below:
             return gather_rows(self._lists, query, allowed, n_wanted, gains), allowed.count
+        n_allowed = len(self.vectors) if allowed is None else allowed.count
         return scan_lists(
             self._lists,
             query,
@@ -249,7 +246,11 @@ class IvfIndex(VectorIndex):
             n_wanted,
             missed=self._stopping.missed(recall),
             usual=self._stopping.usual,
-            bands=self._stopping.bands(recall, filtered=allowed is not None),
+            bands=self._stopping.bands(
+                recall,
+                filtered=allowed is not None,
+                depth=n_wanted * len(self.vectors) / n_allowed,
+            ),
             gains=gains,
         )
 

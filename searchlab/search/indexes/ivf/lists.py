@@ -15,6 +15,8 @@ from searchlab.errors import InputError
 from searchlab.models.protocol import Embeddings
 from searchlab.search.indexes.ivf._kernels.clusters import add_rows, measure
 from searchlab.search.indexes.ivf._kernels.codes import encode
+from searchlab.search.indexes.ivf._kernels.heads import BYTES, COMPONENTS, ROWS
+from searchlab.search.indexes.ivf.heads import Heads, learn_axes, make_heads
 from searchlab.search.indexes.ivf.kmeans import assign, blocks, train_centres, unit
 
 _BLOCK = 16_384
@@ -22,6 +24,8 @@ _BLOCK = 16_384
 _LENGTH = 64
 # The spread of a list is averaged with the mean spread of all, which counts as this many rows.
 _USUAL = 8
+# Arrays that hold nothing below 0.
+_LENGTHS = ("scales", "errors", "squares", "radii", "made", "stopping")
 
 
 def choose_n_lists(n: int) -> int:
@@ -47,8 +51,10 @@ class Lists:
         radii: (n_lists,) float32, never less than the distance of a row to its centre.
         made: (2,) float32, how many rows the centres were made from, and their mean squared
             distance.
-        stopping: (4 + 4 n_stretches,) float32 from `early_stop.Stopping.pack`; empty where nothing
-            was measured.
+        axes: (dim, COMPONENTS) float32 of `heads.Heads`.
+        head_codes: (n + ROWS - 1, BYTES) uint8 of `heads.Heads`.
+        stopping: (n_numbers,) float32 from `stopping.Stopping.pack`; empty where nothing was
+            measured.
     """
 
     codes: NDArray[np.uint8]
@@ -60,6 +66,8 @@ class Lists:
     squares: NDArray[np.float32]
     radii: NDArray[np.float32]
     made: NDArray[np.float32]
+    axes: NDArray[np.float32]
+    head_codes: NDArray[np.uint8]
     stopping: NDArray[np.float32]
 
     @property
@@ -79,6 +87,16 @@ class Lists:
     def sizes(self) -> NDArray[np.int64]:
         """Return (n_lists,) rows of each list."""
         return np.diff(self.offsets)
+
+    def find_lists(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the list of each row, (n,) int64."""
+        places = self.positions[rows]
+        return np.asarray(np.searchsorted(self.offsets, places, side="right") - 1)
+
+    @cached_property
+    def heads(self) -> Heads:
+        """Return the heads of all rows."""
+        return Heads(self.axes, self.head_codes)
 
     @cached_property
     def spreads(self) -> NDArray[np.float32]:
@@ -130,11 +148,15 @@ def build_lists(
     n_centres = min(n_lists or choose_n_lists(n), n)
     directions = train_centres(vectors, n_centres, seed=seed, threads=threads)
     members, _ = assign(vectors, directions, threads=threads)
-    return _lay_out(vectors, members, len(directions), held_out)
+    return _lay_out(vectors, members, len(directions), held_out, seed)
 
 
 def _lay_out(
-    vectors: Embeddings, members: NDArray[np.int64], n_lists: int, held_out: NDArray[np.int64]
+    vectors: Embeddings,
+    members: NDArray[np.int64],
+    n_lists: int,
+    held_out: NDArray[np.int64],
+    seed: int,
 ) -> Lists:
     n, dim = vectors.shape
     rows = np.argsort(members, kind="stable").astype(np.int32)
@@ -153,6 +175,8 @@ def _lay_out(
     centres = (sums / np.maximum(counted, 1)[:, np.newaxis]).astype(np.float32)
     squares, radii = _measure(codes, scales, errors, members[rows], centres)
     made = np.array([n, squares.sum() / n], dtype=np.float32)
+    axes = learn_axes(vectors, members, centres, seed=seed)
+    heads = make_heads(vectors, members, positions, centres, axes)
     return Lists(
         codes,
         scales,
@@ -163,6 +187,7 @@ def _lay_out(
         squares.astype(np.float32),
         _round_up(radii),
         made,
+        *heads,
         np.zeros(0, dtype=np.float32),
     )
 
@@ -195,6 +220,9 @@ def update_lists(
     order = np.lexsort((rows, members))
     sizes = np.bincount(members, minlength=len(lists.sizes))
     staying = np.bincount(list_of, minlength=len(lists.sizes))
+    heads = make_heads(added, joined, np.arange(len(added)), lists.centres, lists.axes)
+    head_codes = np.zeros((len(order) + ROWS - 1, BYTES), dtype=np.uint8)
+    head_codes[: len(order)] = _merge_codes(lists.head_codes, heads.codes, places, order)
     return Lists(
         _merge_codes(lists.codes, codes, places, order),
         np.concatenate([lists.scales[places], scales])[order],
@@ -205,6 +233,8 @@ def update_lists(
         (lists.squares * (staying / np.maximum(lists.sizes, 1)) + gained).astype(np.float32),
         np.maximum(lists.radii, _round_up(radii)),
         lists.made,
+        lists.axes,
+        head_codes,
         lists.stopping,
     )
 
@@ -271,6 +301,8 @@ def _empty(dim: int) -> Lists:
         floats,
         floats,
         np.zeros(2, dtype=np.float32),
+        np.zeros((dim, COMPONENTS), dtype=np.float32),
+        np.zeros((ROWS - 1, BYTES), dtype=np.uint8),
         np.zeros(0, dtype=np.float32),
     )
 
@@ -305,9 +337,16 @@ def unpack_lists(columns: Mapping[str, NDArray[Any]], n: int, dim: int) -> Lists
         "squares": (n_lists,),
         "radii": (n_lists,),
         "made": (2,),
+        "axes": (dim, COMPONENTS),
+        "head_codes": (n + ROWS - 1, BYTES),
         "stopping": (len(columns["stopping"]),),
     }
-    dtypes: dict[str, Any] = {"codes": np.uint8, "rows": np.int32, "offsets": np.int64}
+    dtypes: dict[str, Any] = {
+        "codes": np.uint8,
+        "head_codes": np.uint8,
+        "rows": np.int32,
+        "offsets": np.int64,
+    }
     arrays = {}
     for name, shape in shapes.items():
         column = columns[name]
@@ -332,8 +371,9 @@ def _check(lists: Lists) -> None:
     if (np.bincount(lists.rows, minlength=n) != 1).any():
         msg = "it does not hold every row once"
         raise InputError(msg)
-    for name in ("scales", "errors", "centres", "squares", "radii", "made", "stopping"):
+    signed = ("centres", "axes")
+    for name in (*signed, *_LENGTHS):
         values = getattr(lists, name)
-        if not np.isfinite(values).all() or (name != "centres" and (values < 0).any()):
+        if not np.isfinite(values).all() or (name not in signed and (values < 0).any()):
             msg = f"its {name} hold a value that is not finite or below 0"
             raise InputError(msg)

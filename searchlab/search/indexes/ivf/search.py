@@ -33,7 +33,7 @@ def scan_lists(
     *,
     missed: float,
     usual: float,
-    bands: tuple[float, float, float, float],
+    bands: tuple[NDArray[np.float64], NDArray[np.float64]],
     gains: Gains = NO_GAINS,
 ) -> tuple[NDArray[np.int64], int]:
     """Scan lists, the nearest first, until few of the best can be expected in those left.
@@ -47,9 +47,10 @@ def scan_lists(
         n_wanted: Rows wanted.
         missed: Share of them that may be expected in the lists left.
         usual: Variance of residuals as a share of a list's spread, before a row is scored.
-        bands: `near`, the stretch there, `far`, and the stretch there, from `Stopping.bands`. A
-            query whose best centre has a cosine of `near` or more takes the first stretch, one of
-            `far` or less takes the second, and in between the stretch is interpolated.
+        bands: For a query like the photos, and for one of another kind, (4,) float64 each: the
+            cosine with its best centre from which on, or up to which, it is such a query; the
+            stretch; the share of the allowed rows after which the scan ends; and how far tails may
+            lie along the query's. In between, all three are interpolated.
         gains: What allowed rows gain over their cosine; the best are those by both.
 
     Returns:
@@ -63,6 +64,7 @@ def scan_lists(
         lists.offsets,
         *lists.coded_centres,
         lists.spreads,
+        *lists.heads,
         query,
         _NO_WORDS if allowed is None else allowed.words,
         len(lists.rows) if allowed is None else allowed.count,
@@ -123,8 +125,11 @@ def sweep_lists(
         lists.scales,
         lists.rows,
         lists.errors,
+        lists.positions,
         lists.offsets,
+        *lists.heads,
         np.argsort(-products, kind="stable"),
+        products,
         products + np.float32(norm * (1 + 1e-6)) * lists.radii + np.float32(2 * slack),
         query,
         _NO_WORDS if allowed is None else allowed.words,

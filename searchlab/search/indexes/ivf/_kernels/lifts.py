@@ -94,7 +94,15 @@ def group_steps(counts: Any, n_without: Any) -> Any:
 
 @inner
 def collect_lifted(
-    rows: Any, start: Any, stop: Any, words: Any, lifts: Any, least: Any, batch: Any, count: Any
+    rows: Any,
+    start: Any,
+    stop: Any,
+    words: Any,
+    marked: Any,
+    lifts: Any,
+    least: Any,
+    batch: Any,
+    count: Any,
 ) -> Any:
     """Append the places of a list that have a lift of at least `least` to a batch.
 
@@ -103,6 +111,7 @@ def collect_lifted(
         start: First place of the list.
         stop: Place behind its last.
         words: uint64 words of the bitmap of rows that may be found; none where all may.
+        marked: What `mark_places` made of it.
         lifts: (n,) uint16 of `lay_down`, of rows that may be found; none where nothing has a gain.
         least: Least step; 0 also for rows without a gain, if they may be found.
         batch: (size,) int64, written to from `count` on.
@@ -112,14 +121,14 @@ def collect_lifted(
         Places in the batch afterwards.
     """
     if lifts.size == 0:
-        return collect(rows, start, stop, words, batch, count)
+        return collect(rows, start, stop, words, marked, batch, count)
     if least:
         for place in range(start, stop):
             batch[count] = place
             count += np.int64(lifts[place] >= least) & np.int64(lifts[place] != TAKEN)
         return count
     before = count
-    after = collect(rows, start, stop, words, batch, count)
+    after = collect(rows, start, stop, words, marked, batch, count)
     for number in range(before, after):
         place = batch[number]
         batch[count] = place

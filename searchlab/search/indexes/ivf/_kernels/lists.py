@@ -8,11 +8,13 @@ import numpy as np
 from numba import types
 
 from searchlab._numba import F32, I64, inner, reads
+from searchlab.search.filters._kernels.bits import lowest
 from searchlab.search.indexes.ivf._kernels.codes import dot
 
 # Types of the arrays of `ivf.lists.Lists`, in the order in which every kernel takes them.
 CODES = (reads(types.uint8, 2), reads(F32), reads(types.int32))
 CENTRES = (reads(I64), reads(types.uint8, 2), reads(F32), reads(F32))
+HEADS = (reads(F32, 2), reads(types.uint8, 2))
 WORDS = reads(types.uint64)
 AHEAD = 6
 """Rows between the one that is scored and the one that is prefetched."""
@@ -21,6 +23,9 @@ SURE = 4.0
 """Standard deviations of rounding within which a row is scored again by its float32 vector."""
 
 BUCKETS = 256
+
+# A bitmap is laid out in the order of the lists if at most one row in so many may be found.
+_MANY = 5
 
 
 @inner
@@ -65,7 +70,60 @@ def holds(words: Any, row: Any) -> Any:
 
 
 @inner
-def collect(rows: Any, start: Any, stop: Any, words: Any, batch: Any, count: Any) -> Any:
+def mark_places(words: Any, positions: Any, n_allowed: Any) -> Any:
+    """Lay a bitmap of few rows out in the order of the lists, so that a list's lie side by side.
+
+    Args:
+        words: uint64 words of the bitmap of rows that may be found; none where all may.
+        positions: (n,) int32 place of each row.
+        n_allowed: Rows in it.
+
+    Returns:
+        uint64 words of the bitmap of places, with one word more; none where all rows or many may be
+        found, since testing those that a scan comes by then costs less.
+    """
+    if words.size == 0 or n_allowed * _MANY > positions.size:
+        return np.zeros(0, dtype=np.uint64)
+    marked = np.zeros((positions.size >> 6) + 2, dtype=np.uint64)
+    for number in range(words.size):
+        word = words[number]
+        while word:
+            place = np.int64(positions[64 * number + np.int64(lowest(word))])
+            marked[place >> 6] |= np.uint64(1) << np.uint64(place & 63)
+            word &= word - np.uint64(1)
+    return marked
+
+
+@inner
+def find_allowed(rows: Any, place: Any, size: Any, words: Any, marked: Any) -> Any:
+    """Tell which of up to 16 rows from a place on may be found, as bits of an int32.
+
+    Args:
+        rows: (n,) int32, row of each place.
+        place: First place.
+        size: Rows, at most 16.
+        words: uint64 words of the bitmap of rows; none where all may be found.
+        marked: What `mark_places` made of it.
+    """
+    every = np.int32((1 << size) - 1)
+    if words.size == 0:
+        return every
+    if marked.size:
+        shift = np.uint64(place & 63)
+        bits = marked[place >> 6] >> shift
+        if shift > 48:
+            bits |= marked[(place >> 6) + 1] << (np.uint64(64) - shift)
+        return np.int32(bits & np.uint64(every))
+    allowed = np.int32(0)
+    for number in range(size):
+        allowed |= np.int32(holds(words, np.int64(rows[place + number]))) << number
+    return allowed
+
+
+@inner
+def collect(
+    rows: Any, start: Any, stop: Any, words: Any, marked: Any, batch: Any, count: Any
+) -> Any:
     """Append the places of a list whose rows pass a bitmap to a batch.
 
     Args:
@@ -73,6 +131,7 @@ def collect(rows: Any, start: Any, stop: Any, words: Any, batch: Any, count: Any
         start: First place of the list.
         stop: Place behind its last.
         words: uint64 words of the bitmap; none where all rows pass.
+        marked: What `mark_places` made of it.
         batch: (size,) int64, written to from `count` on.
         count: Places in the batch already.
 
@@ -83,6 +142,15 @@ def collect(rows: Any, start: Any, stop: Any, words: Any, batch: Any, count: Any
         for place in range(start, stop):
             batch[count + place - start] = place
         return count + stop - start
+    if marked.size:
+        for number in range(start >> 6, ((stop - 1) >> 6) + 1 if stop > start else 0):
+            word = marked[number]
+            while word:
+                place = 64 * number + np.int64(lowest(word))
+                word &= word - np.uint64(1)
+                batch[count] = place
+                count += start <= place < stop
+        return count
     for place in range(start, stop):
         batch[count] = place
         count += holds(words, np.int64(rows[place]))

@@ -14,6 +14,7 @@ from numba import types
 
 from searchlab._numba import F32, F64, I64, inner, kernel, reads
 from searchlab.search.indexes.ivf._kernels.codes import dot, estimate_error, prefetch, round_query
+from searchlab.search.indexes.ivf._kernels.heads import COMPONENTS, ROWS, project, round_head
 from searchlab.search.indexes.ivf._kernels.heaps import offer, select_rows
 from searchlab.search.indexes.ivf._kernels.lifts import (
     TAKEN,
@@ -27,19 +28,30 @@ from searchlab.search.indexes.ivf._kernels.lists import (
     BUCKETS,
     CENTRES,
     CODES,
+    HEADS,
     SURE,
     WORDS,
+    mark_places,
     score_lists,
     sort_into_buckets,
 )
+from searchlab.search.indexes.ivf._kernels.screening import screen_list, screen_places
 
 _ROOT_HALF = math.sqrt(0.5)
 # Rows scored between two decisions whether to stop; fewer where the lists have no more.
 _BATCH = 64
+# Rows passed between two decisions where all may be found.
+_STRIDE = 512
 # Rows over which the share of allowed ones is averaged.
 _MEMORY = 2_048
 # The usual variance counts as this many rows beside those that were scored.
 _PRIOR = 32
+# Standard deviations of the rounding of heads within which a row is scored by its whole code.
+_AWAY = 3.0 * math.sqrt(1 / 12)
+# Share of rows that may be found from which on heads are read on end.
+_DENSE = 0.2
+# Share of the rows read that may be passed between two decisions.
+_PACE = 1 / 16
 # Rows of the largest gains that are scored before the lists, and then at a time.
 _AT_ONCE = 512
 # Scoring a row where it lies costs as much as looking through this many of the lists.
@@ -80,6 +92,7 @@ def _count_expected(
 @kernel(
     *CODES,
     *CENTRES,
+    *HEADS,
     reads(F32),
     WORDS,
     I64,
@@ -88,10 +101,8 @@ def _count_expected(
     F64,
     F64,
     F64,
-    F64,
-    F64,
-    F64,
-    F64,
+    reads(F64),
+    reads(F64),
     reads(types.int32),
     reads(I64),
     reads(I64),
@@ -105,6 +116,8 @@ def scan(
     centres: Any,
     centre_scales: Any,
     spreads: Any,
+    axes: Any,
+    heads: Any,
     query: Any,
     words: Any,
     n_allowed: Any,
@@ -114,9 +127,7 @@ def scan(
     missed: Any,
     usual: Any,
     near: Any,
-    near_stretch: Any,
     far: Any,
-    far_stretch: Any,
     positions: Any,
     gained: Any,
     steps: Any,
@@ -137,6 +148,8 @@ def scan(
         centres: (n_lists, length) uint8 codes of the lists' means.
         centre_scales: (n_lists,) float32 step of each centre's code.
         spreads: (n_lists,) float32, mean squared distance of a list's rows to its mean.
+        axes: (dim, COMPONENTS) float32 of `heads.Heads`.
+        heads: (n + ROWS - 1, BYTES) uint8 of `heads.Heads`.
         query: (dim,) float32.
         words: uint64 words of the bitmap of rows that may be found; none where all may.
         n_allowed: Rows that may be found.
@@ -145,10 +158,11 @@ def scan(
         error: Mean distance of a row to its code.
         missed: How many of the best `n_wanted` rows a search may be expected to miss.
         usual: Variance of a residual as a share of its list's spread, before a row is scored.
-        near: Cosine with the best centre from which on a query is like the rows.
-        near_stretch: What the variance is then multiplied by, as tails are longer than normal.
-        far: Cosine with the best centre up to which a query is of another kind.
-        far_stretch: What the variance is then multiplied by.
+        near: (4,) float64, for a query like the rows: the cosine with the best centre from which on
+            it is one; what the variance is then multiplied by, as tails are longer than normal;
+            the share of the allowed rows after which the scan ends; and the share of the longest
+            product of two tails that may be left out of account.
+        far: (4,) float64, the same for a query of another kind, and the cosine up to which it is.
         positions: (n,) int32, where each row's code is.
         gained: (n_gained,) int64 rows with a gain, all of which may be found.
         steps: (n_gained,) int64 their gains as steps.
@@ -162,8 +176,18 @@ def scan(
     scores = score_lists(centres, centre_scales, code, step, zero)
     order, bucket, best, width = sort_into_buckets(scores)
     norm = math.sqrt(float((query * query).sum()))
-    nearness = (best / max(norm, 1e-30) - far) / max(near - far, 1e-6)
-    stretch = far_stretch + (near_stretch - far_stretch) * min(max(nearness, 0.0), 1.0)
+    head = project(axes, query)
+    head_norm = math.sqrt(float((head * head).sum()))
+    head_code, head_scale, head_zero = round_head(head)
+    sums = np.zeros(2 * ROWS, dtype=np.float32)
+    tail_norm = math.sqrt(max(norm * norm - head_norm * head_norm, 0.0))
+    by_step = np.float32(_AWAY * head_norm)
+    # As if tails lay in all directions alike.
+    share_of_tails = tail_norm * tail_norm / max(query.size - COMPONENTS, 1)
+    nearness = (best / max(norm, 1e-30) - far[0]) / max(near[0] - far[0], 1e-6)
+    band = far + (near - far) * min(max(nearness, 0.0), 1.0)
+    stretch, most_read = band[1], band[2] * n_allowed
+    by_tail = np.float32(band[3] * tail_norm)
     masses = np.zeros(BUCKETS)
     variances = np.zeros(BUCKETS)
     longest = 0
@@ -186,6 +210,7 @@ def scan(
     group_of, left_of, firsts, lasts = group_steps(counts, n_allowed - gained.size)
     lifts = np.zeros(0, dtype=np.uint16)
     group, spent = 0, 0.0
+    marked = mark_places(words, positions, n_allowed)
     n_scored = n_direct = 0
     left, left_allowed = rows.size, n_allowed
     density = left_allowed / max(rows.size, 1)
@@ -213,7 +238,7 @@ def scan(
                 ratio,
                 enough,
             )
-            if above >= enough:
+            if above >= enough and (group or n_scored < most_read):
                 break
             spent += above * share
             density *= 1.0 - left_of[group] / left_allowed
@@ -248,15 +273,61 @@ def scan(
             break
         if gained.size and not lifts.size:
             lifts = lay_down(gained, steps, positions, by_gain, n_direct, firsts[group])
-        count = n_passed = 0
-        while n_visited < order.size and count < _BATCH and n_passed < _MEMORY:
+        count = n_passed = n_found = n_lifted = 0
+        stride = max(_MEMORY if words.size else _STRIDE, (rows.size - left) * _PACE)
+        floor = top_scores[0] if n_top == top_scores.size else np.float32(-np.inf)
+        while n_visited < order.size and count < _BATCH and n_passed < stride:
             cluster = order[n_visited]
             n_visited += 1
             start, stop = offsets[cluster], offsets[cluster + 1]
             before = count
-            count = collect_lifted(rows, start, stop, words, lifts, firsts[group], batch, count)
-            centre_of[before:count] = scores[cluster]
-            expected_squares += (count - before) * spreads[cluster]
+            least = floor - scores[cluster]
+            sums[:] = 0
+            if group or density < _DENSE:
+                count = collect_lifted(
+                    rows, start, stop, words, marked, lifts, firsts[group], batch, count
+                )
+                n_in_list = n_read = count - before
+            if group:
+                centre_of[before:count] = scores[cluster]
+            elif density < _DENSE:
+                count = screen_places(
+                    lifts,
+                    heads,
+                    head_code,
+                    head_zero,
+                    head_scale,
+                    by_step,
+                    by_tail,
+                    least,
+                    sums,
+                    batch,
+                    before,
+                    count,
+                )
+            else:
+                count, n_in_list, n_read = screen_list(
+                    rows,
+                    start,
+                    stop,
+                    words,
+                    marked,
+                    lifts,
+                    heads,
+                    offsets[order[min(n_visited, order.size - 1)]],
+                    head_code,
+                    head_zero,
+                    head_scale,
+                    by_step,
+                    by_tail,
+                    least,
+                    sums,
+                    batch,
+                    count,
+                )
+            squares += sums[:ROWS].sum() + share_of_tails * sums[ROWS:].sum()
+            expected_squares += n_read * spreads[cluster]
+            n_found += n_in_list
             n_passed += stop - start
             masses[bucket[cluster]] -= stop - start
             variances[bucket[cluster]] -= (stop - start) * spreads[cluster]
@@ -267,22 +338,23 @@ def scan(
                 prefetch(codes, batch[number + AHEAD])
             place = batch[number]
             score = np.float32(dot(codes, place, code) - zero) * step * scales[place]
-            residual = score - centre_of[number]
-            squares += residual * residual
-            if lifts.size:
+            if group:
+                residual = score - centre_of[number]
+                squares += residual * residual
+            if lifts.size and lifts[place]:
                 lift = np.int64(lifts[place])
                 score += gains[lift]
                 left_of[group_of[lift]] -= 1
+                n_lifted += 1
                 lifts[place] = TAKEN
             if n_kept < kept_scores.size or score >= kept_scores[0]:
                 n_kept = offer(kept_scores, kept_rows, n_kept, score, np.int64(rows[place]))
                 n_top = offer(top_scores, top_rows, n_top, score, np.int64(rows[place]))
-        if not lifts.size:
-            left_of[0] -= count
-        n_scored += count
+        left_of[0] -= n_found - n_lifted
+        n_scored += n_found
         left -= n_passed
-        left_allowed -= count
-        density += (count / max(n_passed, 1) - density) * min(1.0, n_passed / _MEMORY)
-    floor = top_scores[0] if n_top == top_scores.size and n_top else -np.inf
-    floor -= SURE * estimate_error(query, code, step, error)
-    return select_rows(kept_scores, kept_rows, n_kept, floor), n_scored
+        left_allowed -= n_found
+        density += (n_found / max(n_passed, 1) - density) * min(1.0, n_passed / _MEMORY)
+    worst = top_scores[0] if n_top == top_scores.size and n_top else -np.inf
+    worst -= SURE * estimate_error(query, code, step, error)
+    return select_rows(kept_scores, kept_rows, n_kept, worst), n_scored
