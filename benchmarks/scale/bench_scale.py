@@ -3,12 +3,18 @@
     python -m benchmarks.scale.bench_scale --cache /tmp/scenes              # 10k to 1M x 512
     python -m benchmarks.scale.bench_scale --cache /tmp/scenes --sizes 10M --dataset scenes-256 \
         --systems searchlab-clustered --limit 3600
+    SEARCHLAB_DATASETS=... python -m benchmarks.scale.bench_scale --cache /tmp/real \
+        --dataset spliced-256 --sizes 1M                                  # real vectors
     python -m benchmarks.scale.bench_scale --smoke --out "$(mktemp -d)"
 
 Writes results/scale/<dataset>/<system>-<size>.json, and summary.json with the laws fitted to the
 costs, a plan for sizes that nobody measured, and charts. Skips what is on record (--force measures
 again). The vectors are those of `searchlab.studies.vectors.scenes`, made once into --cache (2 KB a
 photo; a temporary folder if left out) and memory-mapped; all sizes are samples of one collection.
+`spliced-256` and `mixed-256` are the real vectors of `searchlab.studies.vectors.real`, of texts and
+of photos, up to a million; an index may learn from 128 queries of the kind that is unlike the rows,
+as it does from what is written about the photos of a library. There efforts that double are tried
+halfway, too, so that a system need not be measured at twice the effort that it needs.
 
 Every system runs in a process of its own for every size and is ended after --limit seconds; then
 it is not tried at larger sizes. Builds use --threads processors. Then queries come one at a time to
@@ -23,9 +29,12 @@ grew by without pages of files; the float32 rows that a system reads from the ma
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +47,7 @@ from benchmarks.common.peers import PEERS, Peer
 from benchmarks.common.recording import bench_parser, on_record, record
 from benchmarks.scale.cells import KINDS, Workload, make_truth, make_workload, truth_path
 from benchmarks.scale.charts import draw_costs, draw_filters
+from benchmarks.scale.real import is_real
 from benchmarks.scale.summary import RECALL, at_recall, fit_laws, format_summary, make_rows, plan
 from searchlab.cli.console import ConsoleProgress
 from searchlab.errors import InputError
@@ -75,6 +85,8 @@ def measure(name: str, n: int, options: argparse.Namespace) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         before, started = Usage.now(), time.perf_counter()
         peer.build(workload.photos, {}, Path(scratch))
+        if workload.known is not None:
+            peer.learn(workload.known)
         build_s, after = time.perf_counter() - started, Usage.now()
         peer.save(Path(scratch))
         stored_mib = size_mib(Path(scratch))
@@ -111,6 +123,7 @@ def _points(
     name: str, peer: Peer, workload: Workload, options: argparse.Namespace
 ) -> list[dict[str, Any]]:
     progress = ConsoleProgress(Console(stderr=True))
+    efforts = refine(peer.efforts) if is_real(options) else peer.efforts
     points: list[dict[str, Any]] = []
     with progress.step(name, len(KINDS) * len(workload.masks), unit="cells") as step:
         for within, mask in workload.masks.items():
@@ -124,7 +137,7 @@ def _points(
             for kind, queries in workload.queries.items():
                 step.note(f"{kind}, {within}")
                 started = time.perf_counter()
-                for effort in peer.efforts or (None,):
+                for effort in efforts or (None,):
                     if effort is not None:
                         peer.set_effort(effort)
                     measured = measure_within(
@@ -135,11 +148,21 @@ def _points(
                         budget_s=options.budget,
                     )
                     points.append({"queries": kind, "filter": within, "effort": effort, **measured})
-                    is_spent = time.perf_counter() - started > len(peer.efforts) * options.budget
+                    is_spent = time.perf_counter() - started > len(efforts) * options.budget
                     if measured["recall"] >= RECALL and is_spent:
                         break
                 step.advance(1)
     return points
+
+
+def refine(efforts: Sequence[int]) -> tuple[int, ...]:
+    """Put an effort halfway between any two of which one is twice the other.
+
+    >>> refine((16, 32, 40))
+    (16, 23, 32, 40)
+    """
+    between = {round(math.sqrt(low * high)) for low, high in pairwise(efforts) if high == 2 * low}
+    return tuple(sorted({*efforts, *between}))
 
 
 def _bandwidth(peer: Peer, workload: Workload) -> dict[str, float]:

@@ -10,7 +10,7 @@ from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.indexes.ivf._kernels.codes import encode
 from searchlab.search.indexes.ivf._kernels.lists import BUCKETS
 from searchlab.search.indexes.ivf._kernels.scan import _count_expected, scan
-from searchlab.search.indexes.ivf.early_stop import STRETCHES, Stopping
+from searchlab.search.indexes.ivf.heads import learn_axes, make_heads
 from searchlab.search.indexes.ivf.lists import build_lists
 from searchlab.search.indexes.ivf.search import sweep_lists
 from searchlab.search.words.matches import NO_GAINS
@@ -34,17 +34,23 @@ def coded(rows):
     return codes, scales
 
 
-def scanned(lists, mask, *, n_wanted, missed, spread):
+def scanned(lists, mask, *, n_wanted, missed, spread, share=1.0):
     """Scan lists of rows for the query; the rows found, and how many were scored."""
-    codes, scales = coded(np.concatenate(lists))
+    rows = np.concatenate(lists)
+    codes, scales = coded(rows)
     offsets = np.concatenate([[0], np.cumsum([len(rows) for rows in lists])]).astype(np.int64)
-    centres = coded(np.array([rows.mean(axis=0) for rows in lists], dtype=np.float32))
+    means = np.array([rows.mean(axis=0) for rows in lists], dtype=np.float32)
+    centres = coded(means)
+    members = np.repeat(np.arange(len(lists)), np.diff(offsets))
+    axes = learn_axes(rows, members, means, seed=0)
+    heads = make_heads(rows, members, np.arange(len(rows)), means, axes)
     places = np.arange(len(mask), dtype=np.int32)
     bits = Bitmap.of_mask(mask)
     found, n_scored = scan(
-        codes, scales, places, offsets, *centres, np.full(len(lists), spread, np.float32),
+        codes, scales, places, offsets, *centres, np.full(len(lists), spread, np.float32), *heads,
         QUERY, bits.words, bits.count, n_wanted, n_wanted + 4, 0.0, missed, 1.0,
-        1.0, 1.0, 0.0, 1.0, places, NO_GAINS.rows, NO_GAINS.steps, np.zeros(1, np.float32),
+        np.array([1.0, 1.0, share, 1.0]), np.array([0.0, 1.0, share, 1.0]),
+        places, NO_GAINS.rows, NO_GAINS.steps, np.zeros(1, np.float32),
     )  # fmt: skip
     return sorted(found.tolist()), n_scored
 
@@ -87,20 +93,6 @@ def test_rows_to_be_expected_are_those_of_normal_tails(variance):
     ]
     assert expected(masses, variances, kth, 0.5, 1e9) == pytest.approx(sum(tails), rel=1e-6)
     assert expected(masses, variances, kth, 0.5, 1.0) == pytest.approx(tails[0], rel=1e-6)
-
-
-def test_a_stretch_lies_between_those_whose_recall_was_measured():
-    curve = np.linspace(0.87, 0.99, len(STRETCHES)).astype(np.float32)
-    stopping = Stopping(0.1, 0.9, 0.4, np.stack([[curve, curve - 0.005]] * 2))
-    assert stopping.bands(0.985, filtered=False) == pytest.approx((0.9, 4.8, 0.4, 4.8), rel=1e-3)
-    assert stopping.bands(0.985, filtered=True)[1] == pytest.approx(5.6, rel=1e-3)
-    assert stopping.bands(0.986, filtered=True)[1] > max(STRETCHES)
-
-
-def test_what_was_not_measured_is_taken_to_vary_twice_as_much_as_in_any_direction():
-    empty = Stopping.unpack(np.zeros(0, dtype=np.float32), DIM)
-    assert empty.usual == 2 / DIM
-    assert not empty.is_measured
 
 
 def test_a_sweep_passes_over_lists_whose_rows_are_all_too_far():

@@ -57,6 +57,9 @@ class Peer:
         """What it was built with, as it is recorded."""
         return {"M": self.M, "ef_construction": self.ef_construction}
 
+    def learn(self, queries: Embeddings) -> None:
+        """Learn from (n, dim) queries of a kind unlike the rows; most systems cannot."""
+
     def load(self) -> None:
         """Load code that is loaded on first use, so that a build's time and memory leave it out."""
 

@@ -123,6 +123,10 @@ class ClusteredPeer(ExactPeer):
         index.search(rows[:1], 5)
         index.nearest(rows[0], 5)
 
+    def learn(self, queries: Embeddings) -> None:
+        """Learn when such searches may stop, as from the texts of a library."""
+        self.index.learn(queries)
+
     def set_effort(self, effort: int) -> None:
         """Set the recall to reach."""
         self._recall = effort / 1000

@@ -27,8 +27,8 @@ from searchlab.models import load_model
 from searchlab.models.protocol import Embeddings
 from searchlab.photos.images.decode import WORKING_SIDE, as_rgb, for_model
 from searchlab.progress import Progress
-from searchlab.studies.vectors.made import VectorSet, made_vectors
 from searchlab.studies.vectors import mixed
+from searchlab.studies.vectors.made import VectorSet, made_vectors
 from searchlab.studies.vectors.spliced import NAME, spliced_vectors
 
 REAL = {
@@ -59,7 +59,8 @@ def vector_set(
     """Make or read vectors by their name.
 
     Args:
-        name: One of `REAL`, `spliced-N` or `mixed-N` where N ends in k or M, or what `made_vectors` knows.
+        name: One of `REAL`, `spliced-N` or `mixed-N` where N ends in k or M, or what
+            `made_vectors` knows.
         n_queries: Largest number of queries of each kind.
         seed: Seed of everything that is drawn at random.
         progress: Shows how many photos were embedded.
@@ -110,8 +111,14 @@ def _mixed_set(
     photos = np.concatenate([_read_or_embed(source, progress, cache) for source, _ in sources])
     captions = [texts for _, each in sources for texts in each]
     mixing, apart, texts = mixed.hold_out(captions, POOL, seed=seed)
-    rows = mixed.mix_vectors(photos[mixing], mixed.count_rows(name), seed=seed)
     model = load_model("mini")
+    path = None if cache is None else cache / f"{name}-{seed}-{model.model_id}.npy"
+    if path is None or not path.exists():
+        rows = mixed.mix_vectors(photos[mixing], mixed.count_rows(name), seed=seed)
+        if path is not None:
+            np.save(path, rows)
+    if path is not None:
+        rows = np.load(path, mmap_mode="r")
     queries = {
         "image": photos[apart[:n_queries]],
         "text": model.encode_texts(texts[:n_queries]),

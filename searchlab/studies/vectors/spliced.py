@@ -58,7 +58,7 @@ def spliced_vectors(
     digest = hashlib.sha256("\n".join(captions).encode()).hexdigest()[:12]
     path = None if cache is None else cache / f"{name}-{digest}-{model.model_id}.npy"
     if path is not None and path.exists():
-        return np.load(path), captions[:_ASKED]
+        return np.load(path, mmap_mode="r"), captions[:_ASKED]
     n = int(name[len("spliced-") : -1]) * {"k": 1_000, "M": 1_000_000}[name[-1]]
     rows = np.empty((n, model.dim), dtype=np.float32)
     with progress.step("embedding spliced captions", n, unit="texts") as step:
@@ -69,6 +69,7 @@ def spliced_vectors(
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
         np.save(path, rows)
+        return np.load(path, mmap_mode="r"), captions[:_ASKED]
     return rows, captions[:_ASKED]
 
 
