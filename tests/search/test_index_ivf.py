@@ -15,14 +15,9 @@ from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.indexes import ExactIndex
 from searchlab.search.indexes.exact import cosines
 from searchlab.search.indexes.ivf import early_stop
-from searchlab.search.indexes.ivf.early_stop import (
-    N_QUERIES,
-    STRETCHES,
-    Stopping,
-    hold_out,
-    make_masks,
-)
+from searchlab.search.indexes.ivf.early_stop import N_QUERIES, hold_out, make_masks
 from searchlab.search.indexes.ivf.index import IvfIndex
+from searchlab.search.indexes.ivf.stopping import RECALLS, STRETCHES
 from searchlab.studies.vectors.made import made_vectors
 from tests.support import ivf_world
 from tests.support.examples import examples
@@ -116,9 +111,10 @@ def test_queries_that_are_like_texts_lie_as_far_from_photos_as_texts_do(
 
     def note(_lists, _vectors, queries, _masks, *, usual):
         asked.append(queries)
-        return np.full((2, len(STRETCHES)), usual, dtype=np.float32)
+        curves = np.full((2, len(STRETCHES)), usual, dtype=np.float32)
+        return early_stop._Lesson(curves, curves[:, : len(RECALLS)], np.float32(1))
 
-    monkeypatch.setattr(early_stop, "_try_stretches", note)
+    monkeypatch.setattr(early_stop, "_learn_kind", note)
     held_out = hold_out(N, seed=5)
     early_stop.learn_stopping(index._lists, vectors, held_out, seed=5, threads=1)
 
@@ -156,30 +152,6 @@ def test_the_recall_of_a_call_goes_before_that_of_the_index(vectors, exact, quer
     truth = exact.search(queries["text"], 20)
     low = recall_at_k(careless.search(queries["text"], 20), truth)
     assert low < recall_at_k(careless.search(queries["text"], 20, recall=0.99), truth)
-
-
-def test_a_stretch_grows_with_the_recall_asked_for():
-    easy = [0.99] + 12 * [1]
-    hard = [0.8, 0.9, 0.95, 0.98, *(9 * [0.995])]
-    stopping = Stopping(0.1, 0.7, 0.3, np.array([[easy, hard], [easy, easy]], np.float32), 64)
-    near, stretch, far, other = stopping.bands(0.965, filtered=True)
-    assert (near, far, other) == (0.7, 0.3, STRETCHES[0])
-    assert STRETCHES[2] < stretch < STRETCHES[3]
-    assert stopping.bands(0.965, filtered=False)[1] == STRETCHES[0]
-    assert stopping.bands(0.999, filtered=True)[1] > STRETCHES[-1]
-    packed = Stopping.unpack(stopping.pack(), DIM)
-    assert packed.n_texts == 64
-    assert packed.bands(0.9, filtered=True) == pytest.approx(stopping.bands(0.9, filtered=True))
-
-
-def test_the_longest_stretch_that_was_tried_is_taken_where_it_is_needed():
-    curve = [*(12 * [0.9]), 0.98]
-    stopping = Stopping(0.1, 0.7, 0.3, np.full((2, 2, 13), curve, np.float32), 64)
-    assert STRETCHES[-2] < stopping.bands(0.95, filtered=True)[1] < STRETCHES[-1]
-
-
-def test_lists_without_measurements_are_taken_to_scatter_twice_as_far_as_chance_would():
-    assert Stopping.unpack(np.zeros(0, np.float32), DIM).usual == 2 / DIM
 
 
 @pytest.mark.parametrize(("n_mixed", "gap"), [(2, 1.5), (6, 3.0)])

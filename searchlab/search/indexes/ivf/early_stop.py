@@ -7,10 +7,10 @@ is multiplied by a factor, the stretch. When the lists are built, rows held out 
 the centres are searched for with one stretch after the other, and the share of their true
 neighbours that is found is stored. A search then uses the stretch that reached its recall target.
 
-Where rows crowd, neighbours lie in very many lists, and a scan would read nearly all of them for the
-last few. So it is measured, too, after which share of the rows most neighbours are found, and a scan
-ends there: three quarters of what may be missed is left to this, a quarter to the stretch. And it is
-measured how far the tails of neighbours lie along those of queries, which heads do not say.
+Where rows crowd, neighbours lie in very many lists, and a scan would read nearly all of them for
+the last few. So it is measured, too, after which share of the rows most neighbours are found, and a
+scan ends there: three quarters of what may be missed is left to this, a quarter to the stretch. And
+it is measured how far the tails of neighbours lie along those of queries, which heads do not say.
 
 Queries by text lie elsewhere than photos and need less stretch; the cosine of a query with its best
 centre tells the two apart. They are measured on texts that the library has, if it has any: rows

@@ -249,6 +249,7 @@ class IvfIndex(VectorIndex):
             bands=self._stopping.bands(
                 recall,
                 filtered=allowed is not None,
+                n_allowed=n_allowed,
                 depth=n_wanted * len(self.vectors) / n_allowed,
             ),
             gains=gains,

@@ -32,6 +32,8 @@ _BY_ROWS = 0.75
 # miss: where rows have near twins, the rows that it was measured with find their neighbours far
 # sooner than new queries do.
 _LEAST_SHARE = 0.15
+# Rows that are read in no time; a share of fewer is none.
+_SOON = 20_000
 _HEADER = 6
 
 
@@ -66,27 +68,26 @@ class Stopping:
         return bool(self.reached.any())
 
     def bands(
-        self, recall: float, *, filtered: bool, depth: float
+        self, recall: float, *, filtered: bool, n_allowed: int, depth: float
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the `bands` that `scan_lists` takes.
 
         Args:
             recall: Share of the true neighbours to find, above 0 to 1.
             filtered: Whether there is a filter.
+            n_allowed: Rows that may be found.
             depth: Which neighbour among all rows the last one wanted is about: as many as are
                 wanted, over the share of the rows that may be found.
         """
-        stretches = [
-            _stretch_for(curves[int(filtered)], _spare(recall, 1 - _BY_ROWS))
-            for curves in self.reached
-        ]
-        shares = [self._share_for(curves, recall, depth) for curves in self.shares]
-        near, far = (
-            np.array([cosine, stretch, share, along], dtype=np.float64)
-            for cosine, stretch, share, along in zip(
-                (self.near, self.far), stretches, shares, self.along, strict=True
-            )
-        )
+        bands = []
+        for cosine, reached, shares, along in zip(
+            (self.near, self.far), self.reached, self.shares, self.along, strict=True
+        ):
+            share = self._share_for(shares, recall, depth)
+            by_rows = _BY_ROWS if _SOON < share * n_allowed < n_allowed else 0.0
+            stretch = _stretch_for(reached[int(filtered)], _spare(recall, 1 - by_rows))
+            bands.append(np.array([cosine, stretch, share if by_rows else 1.0, along]))
+        near, far = bands
         return near, far
 
     def _share_for(self, curves: NDArray[np.float32], recall: float, depth: float) -> float:
@@ -94,13 +95,11 @@ class Stopping:
 
         It is measured at two depths; between and beyond them it goes by the logarithm.
         """
-        if not self.is_measured or recall > RECALLS[-1]:
+        if not self.is_measured or recall >= 1:
             return 1.0
         wanted = _spare(recall, _BY_ROWS)
-        whole, thinned = (
-            float(np.interp(wanted, [_spare(each, _BY_ROWS) for each in RECALLS], curve))
-            for curve in curves
-        )
+        levels = [*(_spare(each, _BY_ROWS) for each in RECALLS), 1.0]
+        whole, thinned = (float(np.interp(wanted, levels, [*curve, 1.0])) for curve in curves)
         steps = math.log(max(depth, DEPTH) / DEPTH) / math.log(THINNED)
         least = _LEAST_SHARE * MISSED / (1 - recall)
         return min(1.0, max(least, whole + max(thinned - whole, 0.0) * steps))

@@ -40,8 +40,6 @@ from searchlab.search.indexes.ivf._kernels.screening import screen_list, screen_
 _ROOT_HALF = math.sqrt(0.5)
 # Rows scored between two decisions whether to stop; fewer where the lists have no more.
 _BATCH = 64
-# Rows passed between two decisions where all may be found.
-_STRIDE = 512
 # Rows over which the share of allowed ones is averaged.
 _MEMORY = 2_048
 # The usual variance counts as this many rows beside those that were scored.
@@ -50,7 +48,7 @@ _PRIOR = 32
 _AWAY = 3.0 * math.sqrt(1 / 12)
 # Share of rows that may be found from which on heads are read on end.
 _DENSE = 0.2
-# Share of the rows read that may be passed between two decisions.
+# Rows that may be read between two decisions, as a share of those read before, if that is more.
 _PACE = 1 / 16
 # Rows of the largest gains that are scored before the lists, and then at a time.
 _AT_ONCE = 512
@@ -274,9 +272,15 @@ def scan(
         if gained.size and not lifts.size:
             lifts = lay_down(gained, steps, positions, by_gain, n_direct, firsts[group])
         count = n_passed = n_found = n_lifted = 0
-        stride = max(_MEMORY if words.size else _STRIDE, (rows.size - left) * _PACE)
+        until_passed = max(_MEMORY, (rows.size - left) * _PACE)
+        until_found = max(_BATCH, n_scored * _PACE)
         floor = top_scores[0] if n_top == top_scores.size else np.float32(-np.inf)
-        while n_visited < order.size and count < _BATCH and n_passed < stride:
+        while (
+            n_visited < order.size
+            and count < _BATCH
+            and n_found < until_found
+            and n_passed < until_passed
+        ):
             cluster = order[n_visited]
             n_visited += 1
             start, stop = offsets[cluster], offsets[cluster + 1]
