@@ -176,7 +176,7 @@ def test_texts_that_were_learnt_from_are_searched_as_far_as_they_need(vectors, e
     index.learn(known)
     assert not index.wants_texts
     assert max(errors()) < 0.02
-    assert sum(errors()) < 0.6 * sum(before)
+    assert sum(errors()) < max(0.6 * sum(before), 0.02)  # of so few queries less is chance
     assert sum(read_for_photos()) < 1.1 * sum(photos)
 
 

@@ -13,6 +13,7 @@ from searchlab.search.indexes.ivf.index import IvfIndex
 from searchlab.search.indexes.ivf.lists import choose_n_lists
 from searchlab.studies.vectors.made import clustered
 from tests.support import ivf_world
+from tests.support.heads import check_heads
 from tests.support.ivf_world import DIM, N, check_equal
 
 all_vectors, vectors, members = ivf_world.all_vectors, ivf_world.vectors, ivf_world.members
@@ -43,6 +44,20 @@ def test_an_update_index_is_that_of_the_changed_library(index, all_vectors, quer
         check_equal(updated.nearest(query, N, at_least=0.5), exact.nearest(query, N, at_least=0.5))
     for kind in queries.values():
         assert recall_at_k(updated.search(kind, 20), exact.search(kind, 20)) >= 0.98
+
+
+def test_heads_of_an_updated_index_are_of_its_rows(index, all_vectors):
+    """Around the same centres and along the same axes, those that stay and those that are new."""
+    vectors, labels = changed(all_vectors[:N], gone=7, new=near_rows(all_vectors, 500))
+    lists = index.update(vectors, labels)._lists
+    assert lists.axes is index._lists.axes
+    members = lists.find_lists(np.arange(len(vectors)))
+    assert np.bincount(members, minlength=len(lists.sizes)).tolist() == lists.sizes.tolist()
+    check_heads(lists.heads, vectors, members, lists.positions, lists.centres)
+    # Those of rows that stay are not made anew.
+    stays = np.flatnonzero(labels < N)
+    before = index._lists.head_codes[index._lists.positions[labels[stays]]]
+    assert lists.head_codes[lists.positions[stays]].tobytes() == before.tobytes()
 
 
 def near_rows(all_vectors, count):
@@ -169,6 +184,9 @@ def set_nan(columns):
         tampered("list end", lambda c: c["offsets"].__setitem__(-1, N - 1)),
         tampered("no number", set_nan),
         tampered("column gone", lambda c: c.pop("scales")),
+        tampered("heads cut", lambda c: c.__setitem__("head_codes", c["head_codes"][:-32])),
+        tampered("axes of more", lambda c: c.__setitem__("axes", np.tile(c["axes"], 2))),
+        tampered("axes no number", lambda c: c["axes"].view(np.float32).__setitem__(5, np.inf)),
         tampered("column cut", lambda c: c.__setitem__("errors", c["errors"][:-1])),
         tampered("another dtype", lambda c: c.__setitem__("offsets", c["offsets"].astype("<i4"))),
         tampered("tails cut", lambda c: c.__setitem__("stopping", c["stopping"][:-1])),
@@ -178,3 +196,12 @@ def set_nan(columns):
 def test_a_damaged_file_is_refused(saved, vectors, change):
     change(saved)
     check_refused(saved, vectors, "must be this snapshot's lists")
+
+
+def test_lists_that_were_saved_before_there_were_heads_are_refused(saved, vectors):
+    columns = dict(open_columns(saved / "lists.columns"))
+    del columns["axes"], columns["head_codes"]
+    save_columns(saved / "lists.columns", {key: each.copy() for key, each in columns.items()})
+    check_refused(
+        saved, vectors, r"lists, got: it has no column 'axes'; index again to rebuild it$"
+    )

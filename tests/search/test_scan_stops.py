@@ -74,6 +74,25 @@ def test_one_list_full_of_allowed_rows_does_not_promise_more_like_it(missed):
     assert set(rows) <= set(range(100))
 
 
+@pytest.mark.parametrize("share", [0.1, 0.3, 1.0])
+def test_once_enough_is_found_no_more_than_a_share_of_the_rows_is_read(share):
+    """By what is to be expected of rows that scatter so far all would be."""
+    lists = [rows_at(0.8 - 0.001 * each, 100, noise=0.02, seed=each) for each in range(100)]
+    mask = np.arange(10_000) % 2 == 0
+    rows, n_scored = scanned(lists, mask, n_wanted=20, missed=0.0, spread=0.1, share=share)
+    assert len(rows) >= 20
+    # A scan decides after 64 rows, or a sixteenth of those before, and after whole lists of 50.
+    wanted = 5_000 * share
+    assert wanted <= n_scored <= min(wanted + max(64, wanted / 16) + 50, 5_000)
+
+
+def test_a_scan_reads_more_than_its_share_where_too_little_was_found():
+    lists = [rows_at(0.8 - 0.005 * each, 100, seed=each) for each in range(100)]
+    mask = np.arange(10_000) >= 9_990
+    rows, n_scored = scanned(lists, mask, n_wanted=10, missed=1.0, spread=1e-3, share=0.0)
+    assert (rows, n_scored) == (list(range(9_990, 10_000)), 10)
+
+
 @numba.njit
 def expected(masses, variances, kth, ratio, most):
     return _count_expected(masses, variances, 0, 0.5, 0.25, kth, ratio, most)
