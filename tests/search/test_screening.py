@@ -41,7 +41,7 @@ def placed(lifts, heads, query, numbers, sums, batch, first, count):
 
 @numba.njit
 def rounded(head):
-    return round_head(head)
+    return round_head(head)[:3]
 
 
 @numba.njit
@@ -88,9 +88,11 @@ def screen_of(n, dim, seed):
     rest = 0.1 * rng.standard_normal((n, dim)) * spreads
     rest[rng.random(n) < 0.1] = 0
     vectors = (centre + rest).astype(np.float32)
+    # Axes are of others, or so few rows would have no tails.
+    others = (rng.standard_normal((300, dim)) * spreads).astype(np.float32)
     query = unit_rows(rng.standard_normal((1, dim)) * spreads)[0].astype(np.float32)
     members = np.zeros(n, dtype=np.int64)
-    axes = learn_axes(vectors, members, centre, seed=0)
+    axes = learn_axes(others, np.zeros(300, dtype=np.int64), 0 * centre, seed=0)
     codes = make_heads(vectors, members, np.arange(n), centre, axes).codes
     head = query @ axes
     code, scale, zero = rounded(head)
@@ -214,7 +216,7 @@ def test_no_row_of_a_list_that_reaches_the_score_is_missed(
     here = (np.arange(n) >= before) & (np.arange(n) < stop) & allowed.mask & ~taken
     goal = np.quantile(screen.scores, level) if np.isfinite(level) else level
     least = np.float32(goal - 1e-5)  # less than it by what float32 rounds, as in a sweep
-    batch, sums = np.full(3 + size, -7), np.zeros(2 * ROWS, dtype=np.float32)
+    batch, sums = np.full(3 + size + ROWS, -7), np.zeros(2 * ROWS, dtype=np.float32)
     count, n_allowed, n_read = listed(
         allowed.rows, before, stop, allowed.words, allowed.marked, lifts, screen.heads,
         screen.query, (*screen.by, least), sums, batch, 3,
