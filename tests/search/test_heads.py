@@ -105,7 +105,7 @@ def test_axes_are_those_along_which_rows_differ_most_from_their_centres(dim):
 @settings(max_examples=examples(60), deadline=None)
 def test_components_of_a_query_are_rounded_to_the_nearest_step(values):
     head = np.array(values, dtype=np.float32)
-    codes, step, zero = rounded(head)
+    codes, step, zero = rounded(head)[:3]
     low, high = codes.reshape(2, BYTES)
     whole = np.concatenate([low[:HALF], high[:HALF]]).astype(np.float64)
     assert np.abs(whole * np.float64(step) - head).max() <= step * 0.51 + 2e-28

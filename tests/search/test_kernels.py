@@ -340,7 +340,7 @@ def test_a_sweep_returns_rows_that_just_reach_what_they_must(scatter):
     members = np.arange(n) % n_lists
     vectors = unit_rows(rows_of(n_lists, dim, 1)[members] + scatter * rows_of(n, dim, 2))
     codes, scales, rows, errors, offsets, centres, heads = laid_out(vectors, n_lists, 3, members)
-    positions, ceilings = np.argsort(rows).astype(np.int32), np.ones(n_lists, np.float32)
+    positions, ceilings = np.argsort(rows).astype(np.int32), np.full(n_lists, 2, np.float32)
     for query in vectors[::4]:
         cosines = vectors.astype(np.float64) @ query.astype(np.float64)
         products = centres @ query

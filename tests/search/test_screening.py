@@ -95,7 +95,7 @@ def screen_of(n, dim, seed):
     axes = learn_axes(others, np.zeros(300, dtype=np.int64), 0 * centre, seed=0)
     codes = make_heads(vectors, members, np.arange(n), centre, axes).codes
     head = query @ axes
-    code, scale, zero = rounded(head)
+    code, scale, zero = rounded(head)[:3]
     whole = code.reshape(2, -1)[:, :HALF].reshape(-1).astype(np.float64)
     squares, off = (head.astype(np.float64) ** 2).sum(), np.linalg.norm(head - whole * scale)
     root = np.sqrt(COMPONENTS)

@@ -255,7 +255,8 @@ def round_head(head: Any) -> Any:
 
     Returns:
         (2 * BYTES,) int8 in the order of a head's low and high bits, zeros where these are no
-        components; the step between them; and the number to subtract from every product.
+        components; the step between them; the number to subtract from every product; and the
+        distance of the components to what they are rounded to.
     """
     largest = np.float32(0)
     for value in head:
@@ -263,9 +264,13 @@ def round_head(head: Any) -> Any:
     step = largest / np.float32(127)
     codes = np.zeros(2 * BYTES, dtype=np.int8)
     total = np.int32(0)
-    if step >= LEAST_STEP:
-        for number in range(COMPONENTS):
+    off = 0.0
+    for number in range(COMPONENTS):
+        whole = np.int32(0)
+        if step >= LEAST_STEP:
             whole = np.int32(np.rint(head[number] / step))
-            codes[number if number < _HALF else number - _HALF + BYTES] = whole
-            total += whole
-    return codes, step, np.float32(MIDDLE) * np.float32(total)
+        rest = np.float64(head[number]) - np.float64(step) * whole
+        off += rest * rest
+        codes[number if number < _HALF else number - _HALF + BYTES] = whole
+        total += whole
+    return codes, step, np.float32(MIDDLE) * np.float32(total), np.sqrt(off)

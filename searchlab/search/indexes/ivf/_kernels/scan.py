@@ -176,7 +176,7 @@ def scan(
     norm = math.sqrt(float((query * query).sum()))
     head = project(axes, query)
     head_norm = math.sqrt(float((head * head).sum()))
-    head_code, head_scale, head_zero = round_head(head)
+    head_code, head_scale, head_zero, _ = round_head(head)
     sums = np.zeros(2 * ROWS, dtype=np.float32)
     tail_norm = math.sqrt(max(norm * norm - head_norm * head_norm, 0.0))
     by_step = np.float32(_AWAY * head_norm)

@@ -72,7 +72,9 @@ def screen_list(
     n_allowed = n_read = 0
     for place in range(start, stop, ROWS):
         size = min(ROWS, stop - place)
-        passing = find_allowed(rows, place, size, words, marked)
+        passing = np.int32((1 << size) - 1)
+        if words.size:
+            passing = find_allowed(rows, place, size, words, marked)
         lifted = np.int32(0)
         if lifts.size:
             for number in range(size):

@@ -18,7 +18,13 @@ from searchlab.search.indexes.ivf._kernels.heads import (
     round_head,
 )
 from searchlab.search.indexes.ivf._kernels.heaps import offer
-from searchlab.search.indexes.ivf._kernels.lists import AHEAD, CODES, HEADS, WORDS, mark_places
+from searchlab.search.indexes.ivf._kernels.lists import (
+    AHEAD,
+    CODES,
+    HEADS,
+    WORDS,
+    mark_places,
+)
 from searchlab.search.indexes.ivf._kernels.screening import screen_list
 
 _BATCH = 256
@@ -104,14 +110,11 @@ def sweep(
     norm = np.sqrt(norm)
     common = np.sqrt(off) * longest + slack
     head = project(axes, query)
-    head_code, head_scale, head_zero = round_head(head)
-    head_squares = head_off = 0.0
-    for place in range(COMPONENTS):
-        value = np.float64(head[place])
-        rest = value - np.float64(head_scale) * head_code[place]
-        head_squares += value * value
-        head_off += rest * rest
-    by_step = np.float32(_MOST_OFF * np.sqrt(head_squares) + _LONGEST * np.sqrt(head_off))
+    head_code, head_scale, head_zero, head_off = round_head(head)
+    head_squares = 0.0
+    for value in head:
+        head_squares += np.float64(value) * np.float64(value)
+    by_step = np.float32(_MOST_OFF * np.sqrt(head_squares) + _LONGEST * head_off)
     by_tail = np.float32(np.sqrt(max(norm * norm - head_squares, 0.0) + _SLACK * norm * norm))
     sums = np.zeros(2 * ROWS, dtype=np.float32)
     marked = mark_places(words, positions, n_allowed)
@@ -133,10 +136,11 @@ def sweep(
             n_visited += 1
             if ceilings[cluster] < floor:
                 continue
+            start, stop = offsets[cluster], offsets[cluster + 1]
             count, n_found, _ = screen_list(
                 rows,
-                offsets[cluster],
-                offsets[cluster + 1],
+                start,
+                stop,
                 words,
                 marked,
                 no_lifts,
