@@ -131,7 +131,7 @@ class _Lesson(NamedTuple):
 
     reached: NDArray[np.float32]
     shares: NDArray[np.float32]
-    along: NDArray[np.float32]
+    along: np.float32
 
 
 def _learn_kind(

@@ -92,11 +92,11 @@ def make_heads(
     with blas().limit(limits=1, user_api="blas"):
         for block in blocks(len(vectors), _BLOCK):
             rest = np.asarray(vectors[block], dtype=np.float32) - centres[members[block]]
-            components = rest @ axes
+            components = np.asarray(rest @ axes, dtype=np.float32)
             whole = np.einsum("ij,ij->i", rest, rest)
             said = np.einsum("ij,ij->i", components, components)
-            tails = np.sqrt(np.maximum(whole - said, 0) + _SLACK * whole)
-            codes[places[block]] = _encode(components, tails)
+            tails = np.sqrt(np.maximum(whole - said, 0) + np.float32(_SLACK) * whole)
+            codes[places[block]] = _encode(components, np.asarray(tails, dtype=np.float32))
     return Heads(axes, codes)
 
 

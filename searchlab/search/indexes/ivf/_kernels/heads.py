@@ -124,7 +124,8 @@ def _add_up(builder: Any, sums: list[Any]) -> Any:
             builder.add(_pick(builder, one, other, low), _pick(builder, one, other, high))
             for one, other in zip(sums[::2], sums[1::2], strict=True)
         ]
-    return _pick(builder, *sums, list(range(16)))
+    first, second = sums
+    return _pick(builder, first, second, list(range(16)))
 
 
 def _spread(builder: Any, value: Any, kind: Any) -> Any:

@@ -146,10 +146,10 @@ def collect(
         for number in range(start >> 6, ((stop - 1) >> 6) + 1 if stop > start else 0):
             word = marked[number]
             while word:
-                place = 64 * number + np.int64(lowest(word))
+                marked_place = 64 * number + np.int64(lowest(word))
                 word &= word - np.uint64(1)
-                batch[count] = place
-                count += start <= place < stop
+                batch[count] = marked_place
+                count += int(start <= marked_place < stop)
         return count
     for place in range(start, stop):
         batch[count] = place

@@ -84,7 +84,7 @@ def screen_list(
             lifted &= passing
         if not passing:
             continue
-        n_allowed += np.int64(popcount(np.uint64(passing)))
+        n_allowed += int(popcount(np.uint64(passing)))
         n_read += ROWS
         for number in range(0, ROWS, 2):
             prefetch(heads, following + place - start + number)
