@@ -17,7 +17,6 @@ from searchlab.evaluation.provenance.manifest import commit, machine, make_manif
 from searchlab.evaluation.provenance.measurement import measurement_path, read_measurement
 from searchlab.evaluation.provenance.registry import code_of
 
-BENCHMARK = "http"
 _MOST_SHOWN = 50
 
 
@@ -28,14 +27,27 @@ class Record:
         rounds: One row each, oldest first: its seed, commit, machine, length and figures.
     """
 
-    def __init__(self, options: argparse.Namespace, name: str, parameters: Mapping[str, Any]):
+    def __init__(
+        self,
+        options: argparse.Namespace,
+        benchmark: str,
+        name: str,
+        parameters: Mapping[str, Any],
+    ) -> None:
         """Read what is on record; with `--force`, and without a record, there is nothing yet.
+
+        Args:
+            options: The command line of a benchmark.
+            benchmark: A name in `STUDIES`.
+            name: Of the record.
+            parameters: Those that are recorded.
 
         Raises:
             DataError: The record is damaged.
         """
-        self._options, self._name, self._parameters = options, name, parameters
-        path = measurement_path(options.out, BENCHMARK, options.dataset, name)
+        self._options, self._parameters = options, parameters
+        self._benchmark, self._name = benchmark, name
+        path = measurement_path(options.out, benchmark, options.dataset, name)
         is_new = options.force or not path.exists()
         values = {} if is_new else read_measurement(path)
         self.rounds: list[dict[str, Any]] = values.get("rounds", [])
@@ -87,7 +99,7 @@ class Record:
             "round": number,
             "seed": self.next_seed(),
             "commit": commit(),
-            "code": code_of(BENCHMARK),
+            "code": code_of(self._benchmark),
             "machine": machine(),
             "date": datetime.datetime.now(tz=datetime.UTC).isoformat(timespec="seconds"),
             "seconds": round(seconds, 1),
@@ -112,9 +124,9 @@ class Record:
             **{table: dict(sorted(counts.items())) for table, counts in self._tables.items()},
             "broken": self._broken,
             **more,
-            "manifest": make_manifest("http", seed=self._options.seed),
+            "manifest": make_manifest(self._benchmark, seed=self._options.seed),
         }
-        record(self._options, BENCHMARK, self._name, values)
+        record(self._options, self._benchmark, self._name, values)
 
 
 def sum_up(rounds: Sequence[Mapping[str, Any]]) -> dict[str, float]:

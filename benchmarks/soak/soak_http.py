@@ -209,7 +209,7 @@ def main() -> None:
         "round_minutes": options.round_minutes,
         "workers": WORKERS,
     }
-    soak = Record(options, "soak", parameters)
+    soak = Record(options, "http", "soak", parameters)
     try:
         unasked = run_rounds(options, soak)
     except KeyboardInterrupt:

@@ -101,7 +101,7 @@ def main() -> None:
         options.dataset, options.seconds, options.round_seconds = "plain", 10.0, 10.0
     end_on_sigterm()
     parameters = {"seconds": options.seconds, "workers": WORKERS}
-    made_up = Record(options, "schemathesis", parameters)
+    made_up = Record(options, "http", "schemathesis", parameters)
     try:
         ask(options, made_up)
     except KeyboardInterrupt:

@@ -21,7 +21,7 @@ PRESENTING = ("searchlab.cli", "searchlab.client", "searchlab.evaluation.reporti
 BOOKING = ("searchlab.errors", "searchlab.progress", "searchlab.evaluation.provenance")
 
 # The function -> which of its arguments names the benchmark.
-NAMING = {"make_manifest": 0, "on_record": 1, "record": 1, "measure_systems": 1}
+NAMING = {"make_manifest": 0, "on_record": 1, "record": 1, "measure_systems": 1, "Record": 1}
 
 
 def parse(name):
