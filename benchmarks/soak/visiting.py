@@ -30,7 +30,7 @@ async def visit(world: World) -> None:
             page = world.random.choice(pages)
             answer = await _ask(world, client, page)
             if answer is not None:
-                for place in _FILES.findall(answer.text)[:5]:
+                for place in _FILES.findall(answer.text)[:3]:
                     address = place.replace("&amp;", "&").replace("../", "").lstrip("/")
                     await _ask(world, client, f"/{address}")
                     await _ask(world, client, f"/{address}", method="HEAD")
