@@ -1,5 +1,7 @@
 """The clustered index over time: changed libraries, and files that are whole or refused."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -205,3 +207,20 @@ def test_lists_that_were_saved_before_there_were_heads_are_refused(saved, vector
     check_refused(
         saved, vectors, r"lists, got: it has no column 'axes'; index again to rebuild it$"
     )
+
+
+@pytest.mark.parametrize(
+    ("spoil", "complaint"),
+    [
+        (lambda heads: heads.__setitem__((3, slice(28, 30)), 255), "not finite or below 0"),
+        (lambda heads: heads.__setitem__(slice(None), heads[::-1].copy()), "of other vectors"),
+    ],
+)
+def test_heads_that_say_something_else_are_refused(vectors, tmp_path, spoil, complaint):
+    index = IvfIndex(vectors)
+    heads = index._lists.head_codes.copy()
+    spoil(heads)
+    index._lists = dataclasses.replace(index._lists, head_codes=heads)
+    index.save(tmp_path)
+    with pytest.raises(DataError, match=complaint):
+        IvfIndex.open(tmp_path, vectors, Config(index="clustered"), labels=index.labels)

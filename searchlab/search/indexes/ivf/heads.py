@@ -27,6 +27,8 @@ _BLOCK = 16_384
 _SAMPLED = 65_536
 # Share of a row's square by which its tail is lengthened, for what float32 rounds.
 _SLACK = 1e-5
+# The upper half of an infinite float32; those of finite numbers from 0 on are below.
+_INFINITE = 0x7F80
 
 
 class Heads(NamedTuple):
@@ -116,3 +118,18 @@ def _upper_half(values: NDArray[np.float32]) -> NDArray[np.uint16]:
     """Return the upper halves of float32 numbers, none of them below 0, rounded up."""
     bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)
     return ((bits + np.uint32(0xFFFF)) >> 16).astype(np.uint16)
+
+
+def are_lengths(codes: NDArray[np.uint8]) -> bool:
+    """Tell whether the steps and tails of heads are numbers of at least 0, as they must be."""
+    halves = np.ascontiguousarray(codes[:, COMPONENTS // 2 :]).view(np.uint16)
+    return bool((halves < _INFINITE).all())
+
+
+def decode_heads(codes: NDArray[np.uint8]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the (n, COMPONENTS) float32 components that heads stand for, and (n,) their steps."""
+    halves = np.ascontiguousarray(codes[:, COMPONENTS // 2 :]).view(np.uint16)
+    steps = (halves[:, 0].astype(np.uint32) << 16).view(np.float32)
+    packed = codes[:, : COMPONENTS // 2]
+    values = np.concatenate([packed & 15, packed >> 4], axis=1).astype(np.float32)
+    return (values - np.float32(MIDDLE)) * steps[:, np.newaxis], steps

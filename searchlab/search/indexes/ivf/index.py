@@ -39,6 +39,7 @@ from searchlab.search.indexes.ivf.lists import (
     unpack_lists,
     update_lists,
 )
+from searchlab.search.indexes.ivf.probes import check_probes
 from searchlab.search.indexes.ivf.search import (
     count_candidates,
     gather_rows,
@@ -56,8 +57,6 @@ _GROWN = 2.0
 _DRIFTED = 1.1
 # Queries that a thread takes at a time.
 _TOGETHER = 8
-# Rows whose codes are compared with their vectors when an index is opened.
-_PROBES = 16
 # Rows that are scored one by one in the time of a search through the lists.
 _FEW = 200
 # Scoring this many rows takes one or two tenths of a millisecond.
@@ -350,7 +349,7 @@ class IvfIndex(VectorIndex):
         try:
             lists = unpack_lists(open_columns(path), *vectors.shape)
             Stopping.unpack(lists.stopping, vectors.shape[1])
-            _check_probes(lists, vectors)
+            check_probes(lists, vectors)
         except InputError as error:
             msg = f"{path} must be this snapshot's lists, got: {error}; index again to rebuild it"
             raise DataError(msg) from error
@@ -386,14 +385,3 @@ def _choose_best(
     scores = cosines_of(vectors, query, rows)
     best = best_first(scores)[:n_wanted]
     return Nearest(rows[best], scores[best])
-
-
-def _check_probes(lists: Lists, vectors: Embeddings) -> None:
-    n, dim = vectors.shape
-    rows = np.unique(np.linspace(0, max(n - 1, 0), _PROBES).astype(np.int64))[:n]
-    places = lists.positions[rows]
-    codes = lists.codes[places, :dim].astype(np.float64) - 128
-    away = codes * lists.scales[places, np.newaxis] - vectors[rows]
-    if (np.linalg.norm(away, axis=1) > lists.errors[places] + 1e-5).any():
-        msg = "it was built from other vectors"
-        raise InputError(msg)

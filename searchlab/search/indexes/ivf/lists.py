@@ -16,7 +16,7 @@ from searchlab.models.protocol import Embeddings
 from searchlab.search.indexes.ivf._kernels.clusters import add_rows, measure
 from searchlab.search.indexes.ivf._kernels.codes import encode
 from searchlab.search.indexes.ivf._kernels.heads import BYTES, COMPONENTS, ROWS
-from searchlab.search.indexes.ivf.heads import Heads, learn_axes, make_heads
+from searchlab.search.indexes.ivf.heads import Heads, are_lengths, learn_axes, make_heads
 from searchlab.search.indexes.ivf.kmeans import assign, blocks, train_centres, unit
 
 _BLOCK = 16_384
@@ -370,6 +370,9 @@ def _check(lists: Lists) -> None:
         raise InputError(msg)
     if (np.bincount(lists.rows, minlength=n) != 1).any():
         msg = "it does not hold every row once"
+        raise InputError(msg)
+    if not are_lengths(lists.head_codes):
+        msg = "its head_codes hold a length that is not finite or below 0"
         raise InputError(msg)
     signed = ("centres", "axes")
     for name in (*signed, *_LENGTHS):

@@ -238,7 +238,7 @@ def scan(
             )
             if above >= enough and (group or n_scored < most_read):
                 break
-            spent += above * share
+            spent += min(above, enough) * share
             density *= 1.0 - left_of[group] / left_allowed
             left_allowed -= left_of[group]
             group += 1
