@@ -46,7 +46,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class DocumentedAnswer:
     """An answer: its status, in words, and the codes of errors or the name of the data's schema."""
 
     status: str
@@ -57,7 +57,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class DocumentedOperation:
     """An operation."""
 
     name: str
@@ -67,7 +67,7 @@ class Reading:
     description: str
     needs_key: bool
     fields: tuple[Field, ...]
-    answers: tuple[Answer, ...]
+    answers: tuple[DocumentedAnswer, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +76,7 @@ class Section:
 
     name: str
     description: str
-    operations: tuple[Reading, ...]
+    operations: tuple[DocumentedOperation, ...]
 
 
 def read_document(document: Document) -> list[Section]:
@@ -121,8 +121,10 @@ def read_schemas(document: Document) -> dict[str, tuple[str, list[Field]]]:
     }
 
 
-def _read_operation(document: Document, path: str, method: str, operation: Document) -> Reading:
-    return Reading(
+def _read_operation(
+    document: Document, path: str, method: str, operation: Document
+) -> DocumentedOperation:
+    return DocumentedOperation(
         name=operation["operationId"],
         method=method.upper(),
         path=path,
@@ -192,7 +194,7 @@ def _read_body(body: Document | None) -> tuple[Field, ...]:
     )
 
 
-def _read_answer(document: Document, status: str, answer: Document) -> Answer:
+def _read_answer(document: Document, status: str, answer: Document) -> DocumentedAnswer:
     if "$ref" in answer:
         answer = document["components"]["responses"][answer["$ref"].rpartition("/")[2]]
     content = answer.get("content", {}).get("application/json", {})
@@ -202,7 +204,7 @@ def _read_answer(document: Document, status: str, answer: Document) -> Answer:
     data = content.get("schema", {}).get("properties", {}).get("data", {})
     schema = "" if codes else data.get("items", data).get("$ref", "").rpartition("/")[2]
     example = "" if codes else content.get("example", "")
-    return Answer(
+    return DocumentedAnswer(
         status=status,
         description=answer["description"],
         codes=codes,

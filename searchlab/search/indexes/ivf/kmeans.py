@@ -1,4 +1,8 @@
-"""Centres for the lists of the IVF index: spherical k-means over a sample of the rows."""
+"""Centres for the lists of the IVF index: spherical k-means over a sample of the rows.
+
+Not scikit-learn's `KMeans`: its centres are of any length, and it holds every row against all of
+them, where here a row is held against the groups of centres that are nearest.
+"""
 
 from __future__ import annotations
 
