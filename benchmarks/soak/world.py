@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ ACCOUNTS = {
     "ben": "starter",
 }
 _LOOK_S = 0.05
+_MARKUP = re.compile(r"<[^>]*>")
 
 
 @dataclass(frozen=True)
@@ -226,6 +228,7 @@ class World:
             await asyncio.sleep(min(float(wait or 1), 2))
             return None
         if answer.status not in allowed:
-            self.ledger.report_broken(f"{name}: {answer.status} {answer.text[:300]}")
+            said = _MARKUP.sub(" ", answer.text.rpartition("<main")[2])
+            self.ledger.report_broken(f"{name}: {answer.status} {' '.join(said.split())[:300]}")
             return None
         return answer

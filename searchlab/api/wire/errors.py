@@ -6,6 +6,7 @@ in the envelope's `error`. Routes raise exceptions, and this module alone maps t
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple
@@ -246,6 +247,9 @@ CODES: dict[type[Exception], str] = {
 }
 """The code of each exception; an empty one stands for a failed validation."""
 
+_NO_ROOM = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE}
+)
 STATUSES = {400: "BAD_REQUEST", 404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED"}
 STATUSES |= {413: "PAYLOAD_TOO_LARGE", 415: "UNSUPPORTED_MEDIA_TYPE"}
 # The library's messages begin with the parameter's name; `text` is `q` in the specification.
@@ -276,7 +280,7 @@ def problem_of(error: Exception) -> HttpProblem | Invalid:
             if code is None
             else HttpProblem(str(error), code)
         )
-    if is_shortage(error):
+    if is_shortage(error) or is_out_of_room(error):
         return overloaded()
     code = next((CODES[kind] for kind in type(error).__mro__ if kind in CODES), INTERNAL)
     if code == "":
@@ -294,6 +298,16 @@ def is_shortage(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or (
         isinstance(error, RuntimeError) and "can't start new thread" in str(error)
     )
+
+
+def is_out_of_room(error: BaseException) -> bool:
+    """Whether an exception, or what it was made from, says that nothing can be written now.
+
+    Functions that take a path say of such a file that it cannot be used, which here is nobody's
+    input.
+    """
+    causes = (error, error.__cause__)
+    return any(isinstance(one, OSError) and one.errno in _NO_ROOM for one in causes)
 
 
 def _place(message: str) -> tuple[str, ...]:

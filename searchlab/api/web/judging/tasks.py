@@ -14,7 +14,7 @@ from searchlab.api.web.judging.grading import judge_query
 from searchlab.api.web.judging.sessions import judge_of, sessions_of
 from searchlab.api.web.templates import redirect, respond
 from searchlab.api.web.visitor import Visitor, require_sign_in
-from searchlab.api.wire.errors import HttpProblem
+from searchlab.api.wire.errors import HttpProblem, is_out_of_room
 from searchlab.errors import ConflictError, ForbiddenError, InputError, QuotaError, quote
 from searchlab.evaluation.judging.comparisons import (
     ComparisonTask,
@@ -124,6 +124,8 @@ async def make_task(request: AnyRequest) -> Response[bytes]:
             create_task, library, task_name(title), pool, title=title, made_by=visitor.account
         )
     except (InputError, ConflictError) as error:
+        if is_out_of_room(error):
+            raise
         return _show_form(request, values, problem=str(error), status=422)
     return redirect(request, f"/judge/{task.name}")
 
