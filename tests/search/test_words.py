@@ -232,7 +232,7 @@ def test_filters_hold_inside_and_both_ways_of_adding_up_agree(described, texts, 
     assert within.coverage.tolist() == part.coverage.tolist()
     assert within.precision.tolist() == part.precision.tolist()
     assert within.whole.tolist() == part.whole.tolist()
-    assert within.description == part.description
+    assert within.describe() == part.describe()
     assert compiled.rows.tolist() == part.rows.tolist()
     assert compiled.coverage.tolist() == pytest.approx(part.coverage.tolist(), abs=1e-6)
     assert compiled.precision.tolist() == pytest.approx(part.precision.tolist(), abs=1e-6)
