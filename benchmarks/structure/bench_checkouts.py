@@ -19,6 +19,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -52,10 +53,11 @@ def main() -> None:
     options = parser.parse_args()
     if on_record(options, BENCHMARK, options.name) is not None:
         return
-    options.photos, options.endpoints, options.connections = None, ENDPOINTS, CONNECTIONS
+    options.photos, options.indexes = None, INDEXES
+    options.endpoints, options.connections = ENDPOINTS, CONNECTIONS
     if options.smoke:
         options.runs, options.queries, options.seconds = 1, 20, 1
-        options.photos, options.connections = 40, CONNECTIONS[:1]
+        options.photos, options.indexes, options.connections = 40, INDEXES[:1], CONNECTIONS[:1]
         options.endpoints = {name: ENDPOINTS[name] for name in ("a new text", "health")}
     checkouts = dict(zip(TURNS, (options.before.resolve(), ROOT, ROOT), strict=True))
     with tempfile.TemporaryDirectory() as scratch:
@@ -100,9 +102,9 @@ def take_turns(
     turns: dict[str, dict[str, list[float]]] = {}
     progress = ConsoleProgress(Console(stderr=True))
     photos = choose_photos(scratch / "photos", options.photos)
-    with progress.step("indexing", len(checkouts) * len(INDEXES)) as step:
+    with progress.step("indexing", len(checkouts) * len(options.indexes)) as step:
         for name, checkout in checkouts.items():
-            for index in INDEXES:
+            for index in options.indexes:
                 _index(checkout, scratch / name, index, photos)
                 if name == ALONE:
                     rank_by_vectors_alone(scratch / name / index)
@@ -110,7 +112,8 @@ def take_turns(
     with progress.step("searching in turns", options.runs * len(checkouts)) as step:
         for _ in range(options.runs):
             for name, checkout in checkouts.items():
-                for what, value in searches(checkout, scratch / name, options.queries).items():
+                folders = [scratch / name / index for index in options.indexes]
+                for what, value in searches(checkout, folders, options.queries).items():
                     turns.setdefault(what, {}).setdefault(name, []).append(value)
                 step.advance(1)
     libraries = {name: (path, scratch / name / INDEXES[0]) for name, path in checkouts.items()}
@@ -154,14 +157,14 @@ def summarise(what: str, figures: dict[str, list[float]]) -> dict[str, Any]:
     }
 
 
-def searches(checkout: Path, folder: Path, n: int) -> dict[str, float]:
-    """Median milliseconds of one search by words, for each index."""
+def searches(checkout: Path, folders: Sequence[Path], n: int) -> dict[str, float]:
+    """Median milliseconds of one search by words, for each library, which is named by its index."""
     script = str(Path(__file__).with_name("searched.py"))
     figures = {}
-    for index in INDEXES:
-        command = [sys.executable, script, str(folder / index), str(n)]
+    for folder in folders:
+        command = [sys.executable, script, str(folder), str(n)]
         milliseconds = json.loads(run_in(checkout, command).splitlines()[-1])
-        figures[f"search, {index}, p50 ms"] = statistics.median(milliseconds)
+        figures[f"search, {folder.name}, p50 ms"] = statistics.median(milliseconds)
     return figures
 
 
