@@ -18,6 +18,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -98,7 +99,7 @@ def verify_on(
         quick: Whether to compute nothing again.
         data: Folder that keeps libraries and rows; a row counts as long as its file and the
             code that it is computed by are the same.
-        most_s: Seconds after which no further file is begun.
+        most_s: Seconds after which it ends; the file that is under way then is not reached.
     """
     seals = {_relative(str(file)): _seal(file, quick=quick) for file in files}
     kept = data / f"{processor}.jsonl" if data else None
@@ -115,6 +116,8 @@ def verify_on(
     )
     assert process.stdout is not None
     began = started = time.perf_counter()
+    ending = threading.Timer(min(most_s, threading.TIMEOUT_MAX), process.terminate)
+    ending.start()
     for line in process.stdout:
         path, status, differing, remark = json.loads(line)
         name = _relative(path)
@@ -130,8 +133,7 @@ def verify_on(
         if kept:
             with kept.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row) + "\n")
-        if time.perf_counter() - began > most_s:
-            process.terminate()
+    ending.cancel()
     if process.wait() and time.perf_counter() - began <= most_s:
         sys.exit(f"verifying on {processor} ended with {process.returncode}")
     for name in seals.keys() - rows.keys():

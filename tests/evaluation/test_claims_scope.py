@@ -1,13 +1,16 @@
 """Scope of claims: what must stand beside a number, taken from the record that holds it."""
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import pytest
 
-from searchlab.evaluation.reporting.claims import check_text, read_claims
+from searchlab.evaluation.provenance.study import TABLES
+from searchlab.evaluation.reporting.claims import TABLE, check_text, read_claims
 from searchlab.evaluation.reporting.lookup import Results
-from searchlab.evaluation.reporting.scope import needs_of
+from searchlab.evaluation.reporting.scope import needs_of, where_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -147,6 +150,76 @@ def test_the_section_of_a_generated_table_names_its_ground(results):
     assert check_text(f"# A\n\nMade records: of made records.\n\n{table}", results) == []
     (problem,) = check_text(f"Made records, made records.\n\n# A\n\n{table}", results)
     assert "the table of facets/drawn/1.json: 'made records'" in problem.message
+
+
+PAGES = sorted((ROOT / "results").rglob("README.md"))
+EACH = {"commit", "manifest.commit", "where"}  # columns by which each row says its own
+
+
+def commits_of(spec, results):
+    """Return the commits that the rows of a generated table were measured at."""
+    kind, *words = shlex.split(spec)
+    paths = []
+    if kind in ("leaderboard", "languages", "frontier"):
+        paths = results.files(f"{words[0]}/*.json")
+    elif kind == "files":
+        paths = results.files(words[0])
+    elif kind == "rows" and words[1] in ("rows", "plan") and Path(words[0]).stem in TABLES:
+        own = {row.get("system", row.get("part")) for row in results.find(f"{words[0]} rows")}
+        beside = results.files(f"{Path(words[0]).parent}/*.json")
+        values = ((path, results.values(path)) for path in beside if path.stem not in TABLES)
+        paths = [path for path, one in values if {one.get("system"), part_of(one)} & own]
+    return {results.values(path)["manifest"]["commit"] for path in paths}
+
+
+def part_of(values):
+    parameters = values.get("parameters", {})
+    return parameters.get("part") or parameters.get("of") or values["name"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)
+def test_a_table_of_several_states_of_the_code_names_the_commit_of_each_row(page):
+    results = Results(ROOT / "results")
+    text = page.read_text(encoding="utf-8")
+    specs = [table["spec"] for table in TABLE.finditer(text)]
+    mixed = [spec for spec in specs if len(commits_of(spec, results)) > 1]
+    silent = [s for s in mixed if not EACH & {w.split("=")[0] for w in shlex.split(s)}]
+    assert silent == []
+    if page.parent == ROOT / "results":
+        assert len(mixed) > 4
+
+
+CARD = ROOT / "searchlab" / "models" / "mini" / "data" / "MODEL_CARD.md"
+FINDING = re.compile(r"ndcg@|nDCG@|success@|mrr@|precision@|shipped\.json")
+
+
+def quality_tables(text):
+    """Yield the tables of how well photos are found, each with the prose since the last table."""
+    end = 0
+    for table in TABLE.finditer(text):
+        spec = table["spec"]
+        if spec.startswith("leaderboard") or (FINDING.search(spec) and "reading/" not in spec):
+            yield table["spec"], text[end : table.end()]
+        end = table.end()
+
+
+@pytest.mark.parametrize("page", [ROOT / "results" / "README.md", CARD], ids=lambda p: p.stem)
+def test_every_table_of_quality_says_whether_its_ground_is_home_or_abroad(page):
+    tables = list(quality_tables(page.read_text(encoding="utf-8")))
+    silent = [spec for spec, near in tables if not re.search(r"\b([Hh]ome|[Aa]broad)\b", near)]
+    assert silent == []
+    assert len(tables) > 5
+    assert where_of("flickr8k-described") == "home"
+    assert where_of("demo-everyday") == where_of("coco-judge") == "abroad"
+
+
+@pytest.mark.parametrize("benchmark", ["filters", "index"])
+def test_tables_of_speed_have_real_vectors_and_made_ones(benchmark):
+    text = (ROOT / "results" / "README.md").read_text(encoding="utf-8")
+    paths = re.findall(rf"table: rows {benchmark}/(\S+)/summary", text)
+    made = [path.startswith(("clustered-", "smooth-", "scenes-")) for path in paths]
+    assert not made[0]  # real ones first
+    assert any(made)
 
 
 def test_a_claim_of_the_results_fails_when_its_scope_is_taken_out():

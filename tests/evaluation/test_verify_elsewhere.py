@@ -11,9 +11,10 @@ import pytest
 
 from benchmarks.verification.processors import PROCESSORS, environment_of
 from searchlab.evaluation.provenance.manifest import commit
+from searchlab.evaluation.provenance.measurement import read_measurement
 from searchlab.evaluation.provenance.registry import STUDIES
-from searchlab.evaluation.provenance.reproduce import differences
-from searchlab.evaluation.provenance.study import Study
+from searchlab.evaluation.provenance.reproduce import ONE_IN, differences, other_rankings
+from searchlab.evaluation.provenance.study import TABLES, Study
 from searchlab.evaluation.provenance.tolerances import Tolerance
 from searchlab.evaluation.provenance.verify import verify_result
 from tests.support import recorded_results
@@ -25,6 +26,7 @@ known = recorded_results.known
 cache = recorded_results.cache
 recorded = recorded_results.recorded
 measured = recorded_results.measured
+ROOT = Path(__file__).parents[2]
 
 
 def test_a_run_that_was_removed_is_noticed_even_under_a_fresh_seal(recorded):
@@ -101,6 +103,21 @@ def test_a_record_that_its_study_leaves_out_is_said_not_to_be_computed_again(mea
     assert verify_result(some).notes[0] == "computed again: shares; not computed again: times"
 
 
+TABLES_ON_RECORD = [
+    path
+    for path in sorted((ROOT / "results").glob("*/*/*.json"))
+    if path.stem in TABLES and STUDIES[path.parts[-3]].summary
+]
+
+
+@pytest.mark.parametrize("path", TABLES_ON_RECORD, ids=lambda path: "/".join(path.parts[-3:-1]))
+def test_a_table_on_record_says_what_the_records_beside_it_say_now(path):
+    values = read_measurement(path)
+    study = STUDIES[values["benchmark"]]
+    again = study.load_summary(values["name"])(values, ROOT / "results")
+    assert differences(values, again, tolerances=study.tolerances) == []
+
+
 def test_a_table_is_made_again_from_the_records_that_it_names(measured, monkeypatch):
     def summarise(measurement, folder):
         return {"metrics": {"n": len(list(folder.glob("toy_study/shades/*.json")))}}
@@ -144,6 +161,20 @@ def test_every_tolerance_says_why_and_is_narrow():
         assert one.why
         assert one.absolute <= 0.06
         assert one.factor <= 2
+
+
+def test_one_ranking_in_a_thousand_may_differ_on_another_machine():
+    recorded = {f"q{number}": ["a", "b"] for number in range(2_000)}
+    ranked = {query: [("a", 0.5), ("b", 0.5)] for query in recorded}
+    otherwise = [("b", 0.5), ("a", 0.5)]
+    assert other_rankings(recorded, ranked | {"q7": otherwise}) == [
+        "run: 1 of 2,000 rankings differ, first 'q7'"
+    ]
+    most = len(recorded) // ONE_IN
+    two = {"q7": otherwise, "q8": otherwise}
+    assert other_rankings(recorded, ranked | two, most=most) == []
+    (line,) = other_rankings(recorded, ranked | two | {"q9": otherwise}, most=most)
+    assert line.startswith("run: 3 of 2,000")
 
 
 # -- other processors -----------------------------------------------------------------------------

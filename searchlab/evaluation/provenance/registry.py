@@ -202,6 +202,10 @@ STUDIES: dict[str, Study] = {
         ("searchlab.evaluation.experiments", "searchlab.evaluation.config_grids"),
         again="rankings, the scores of every query, intervals",
         sealed="times",
+        tolerances=(
+            Tolerance("metrics*", absolute=0.001, why="one query in a thousand ranked otherwise"),
+            Tolerance("intervals*", absolute=0.002, why="one query in a thousand"),
+        ),
     ),
     "serving": Study(("searchlab.api", "searchlab.cli"), sealed=_TIMES),
     "small_samples": Study(

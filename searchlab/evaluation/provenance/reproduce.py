@@ -10,7 +10,7 @@ import numpy as np
 
 from searchlab.evaluation.datasets.judgments import read_run
 from searchlab.evaluation.experiments import Experiment
-from searchlab.evaluation.provenance.manifest import data_hashes
+from searchlab.evaluation.provenance.manifest import data_hashes, machine
 from searchlab.evaluation.provenance.measurement import read_measurement
 from searchlab.evaluation.provenance.tolerances import ROUNDING, Tolerance, is_close
 from searchlab.evaluation.results import Ranked, Result, load_result
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from searchlab.library.library import Library
     from searchlab.progress import Progress
 
+ONE_IN = 1_000
+"""Of so many rankings one may differ on another machine: a cosine, or the threshold from which on a
+description states what it shows, is met or missed by its last bits."""
+
 _STEADY = ("system", "task", "parameters", "intervals", "n_queries")
 
 
@@ -30,19 +34,25 @@ def recompute_result(
     *,
     library: Library,
     progress: Progress | None = None,
+    tolerances: Sequence[Tolerance] = (),
 ) -> list[str]:
     """Rank and score again, and compare photos, rankings, and the score of every query.
+
+    A ranking in `ONE_IN` may differ where the machine is another one than the recorded.
 
     Args:
         path: The JSON of a result.
         dataset: Exactly the queries of the result.
         library: Library of the dataset's photos.
         progress: Shows the ranking.
+        tolerances: How far means and intervals may be off on another machine.
 
     Returns:
         A line for each difference.
     """
     recorded = load_result(path)
+    is_elsewhere = recorded.manifest["machine"] != machine()
+    most = len(recorded.scores.query_ids) // ONE_IN if is_elsewhere else 0
     data = recorded.manifest["data"]
     if "filter" in data:
         dataset = dataset.under(PhotoFilter(**data["filter"]), library.engine.table)
@@ -64,24 +74,36 @@ def recompute_result(
     lines = []
     run_file = path.with_suffix(".run.gz")
     if run_file.exists():
-        lines += _other_rankings(read_run(run_file), ranked)
-    lines += _other_labels(recorded, again) + _other_scores(recorded, again)
+        lines += other_rankings(read_run(run_file), ranked, most=most)
+    lines += _other_labels(recorded, again) + _other_scores(recorded, again, most)
     before, now = read_measurement(path), again.to_dict()
     names = (*recorded.intervals, "size_mib")  # all other costs are times
     steady = {name: now[name] for name in _STEADY}
     steady["metrics"] = {name: now["metrics"][name] for name in names}
     if "filter" not in data:  # with a filter, the revision depends on the order of filter and part
         steady["dataset_revision"] = now["dataset_revision"]
-    return lines + differences(before, steady)
+    return lines + differences(before, steady, tolerances=tolerances if most else ())
 
 
-def _other_rankings(recorded: Mapping[str, list[str]], ranked: Ranked) -> list[str]:
+def other_rankings(
+    recorded: Mapping[str, list[str]], ranked: Ranked, *, most: int = 0
+) -> list[str]:
+    """Compare rankings of two runs.
+
+    Args:
+        recorded: query_id -> photos, best first.
+        ranked: query_id -> photos with scores, best first.
+        most: Rankings that may differ.
+
+    Returns:
+        A line if more differ.
+    """
     differing = [
         query_id
         for query_id, pairs in ranked.items()
         if recorded.get(query_id, []) != [photo_id for photo_id, _ in pairs]
     ]
-    if not differing:
+    if len(differing) <= most:
         return []
     return [f"run: {len(differing):,} of {len(ranked):,} rankings differ, first {differing[0]!r}"]
 
@@ -98,13 +120,13 @@ def _other_labels(recorded: Result, again: Result) -> list[str]:
     ]
 
 
-def _other_scores(recorded: Result, again: Result) -> list[str]:
+def _other_scores(recorded: Result, again: Result, most: int) -> list[str]:
     lines = []
     for metric, before in recorded.scores.values.items():
         now = again.scores.values[metric]
         off = np.abs(now - before)
         n_off = int(np.count_nonzero(~(off <= ROUNDING)))
-        if n_off:
+        if n_off > most:
             worst = int(np.argmax(off))
             lines.append(
                 f"{metric}: {n_off:,} of {len(off):,} queries differ, most "

@@ -245,7 +245,11 @@ class _Verifier:
         if dataset is not None:
             library = self._library(dataset)
             differing = recompute_result(
-                verification.path, dataset, library=library, progress=self.progress
+                verification.path,
+                dataset,
+                library=library,
+                progress=self.progress,
+                tolerances=study_of(SEARCH_QUALITY).tolerances,
             )
         else:
             study = study_of(str(values["benchmark"]))

@@ -32,6 +32,7 @@ _NAMES: Final = {
     "stamps": ("stamps", "Stamps", "cut-outs"),
     "demo": ("bundled", "demo"),
 }
+_HOME = ("flickr8k", "web-judge", "web-photos")
 _TIME = re.compile(r"(?P<setting>one setting: )?p\d\d_ms (?P<kind>image|text) (?P<filter>.+)")
 _RATIO = re.compile(r"(?P<peer>[\w-]+) / [\w-]+ p\d\d_ms(?P<more>.*)")
 _HTTP = re.compile(r"metrics\.(?P<server>.+)\.(?P<connections>\d+)\.(?P<what>\w+)")
@@ -94,6 +95,18 @@ def section_needs(values: Any) -> list[Need]:
     if not isinstance(values, Mapping) or "benchmark" not in values:
         return []
     return [Need(need.words, "section", need.why) for need in _grounds(values)]
+
+
+def where_of(dataset: str) -> str:
+    """Say whether `mini` was taught on such photos.
+
+    Args:
+        dataset: Name of a data set, or of a task that begins with it.
+
+    Returns:
+        `home` or `abroad`.
+    """
+    return "home" if dataset.startswith(_HOME) else "abroad"
 
 
 def _needs(values: Mapping[str, Any], path: Path, key: str, results: Results) -> Iterator[Need]:

@@ -7,7 +7,7 @@
 Kinds: `leaderboard`, `languages` and `frontier` of BENCHMARK/DATASET; `rows FILE PATH COLUMN...`,
 a list or dict of records; `files GLOB COLUMN...`, a row for each file; `contents`, links to all
 files. A COLUMN is a dotted path with optional decimals and heading: `metrics.p50_ms:2=p50_ms`,
-`share:1%`.
+`share:1%`. `where` of files is `home` or `abroad`: whether `mini` was taught on such photos.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from searchlab.evaluation.reporting.claims import TABLE
 from searchlab.evaluation.reporting.frontier import FRONTIER_COLUMNS, frontier_rows
 from searchlab.evaluation.reporting.leaderboard import language_columns, language_rows
 from searchlab.evaluation.reporting.lookup import Results, interval_of, pick
+from searchlab.evaluation.reporting.scope import where_of
 from searchlab.evaluation.reports import load_report
 from searchlab.files import write_atomically
 
@@ -61,7 +62,7 @@ def render(spec: str, results: Results) -> str:
     if kind == "files" and len(words) > 1:
         records = [results.values(path) for path in results.files(words[0])]
         if records:
-            return _table(records, words[1:])
+            return _table([{"where": _where(one), **one} for one in records], words[1:])
     msg = (
         "a table must be contents, leaderboard, languages or frontier BENCHMARK/DATASET, rows FILE "
         f"PATH COLUMN..., or files GLOB COLUMN... of files that are there, got {spec!r}"
@@ -114,6 +115,10 @@ def _contents(results: Results) -> str:
         ]
         rows.append([folder.parts[0], folder.parts[1], ", ".join(links)])
     return _markdown(["benchmark", "dataset", "files"], rows, left=3)
+
+
+def _where(record: Mapping[str, Any]) -> str:
+    return where_of(str(record.get("task") or record.get("dataset", "")))
 
 
 def _records(values: Any, spec: str) -> list[Mapping[str, Any]]:
