@@ -85,6 +85,40 @@ def export_vectors_to(
     click.echo(f"to use them: searchlab index --data {data} --model vectors:{folder}")
 
 
+@export.command("atlas")
+@click.argument("folder", type=FOLDER)
+@data_option
+@click.option("--made", help="Made vectors in place of a library's, such as clustered-100k-64.")
+@click.option("--queries", "n_queries", default=100, show_default=True, help="Of each relation.")
+@click.option("-k", default=100, show_default=True, help="Neighbours in the truth.")
+@click.option("--seed", default=0, show_default=True, help="Seed of attributes and queries.")
+def export_atlas_to(
+    folder: Path, data: Path, made: str | None, n_queries: int, k: int, seed: int
+) -> None:
+    """Write the filter atlas into FOLDER, for VectorDBBench and ann-benchmarks.
+
+    Filters of every strictness, whose photos lie near the queries, far from them or anywhere, with
+    the true neighbours of each query: Parquet, and HDF5.
+    """
+    import numpy as np
+
+    from searchlab.library.library import open_library
+    from searchlab.studies.filters.atlas import Atlas
+    from searchlab.studies.filters.atlas_files import first_ids, write_atlas
+    from searchlab.studies.vectors.made import made_vectors
+
+    if made is not None:
+        vectors = made_vectors(made, seed=seed).photos
+    else:
+        vectors = np.asarray(open_library(data).engine.index.vectors, dtype=np.float32)
+    first_ids(len(vectors))
+    filters = write_atlas(Atlas(vectors, n_queries=n_queries, seed=seed), folder, k=k)
+    n = len(vectors)
+    click.echo(f"{count(n, 'photo')}, 3 relations, each with {count(len(filters), 'filter')}:")
+    for name, first in filters.items():
+        click.echo(f"  neighbors_{name}: id >= {first}, {count(n - first, 'photo')}")
+
+
 @export.command("results")
 @click.argument("board", type=FOLDER)
 @click.argument("folder", type=FOLDER)

@@ -15,6 +15,7 @@ from searchlab.errors import InputError, NotFoundError
 if TYPE_CHECKING:
     from searchlab.evaluation.datasets.labelled import LabelledQuery
     from searchlab.evaluation.judging.pools import Pool
+    from searchlab.evaluation.judging.sampling import JudgingPlan
     from searchlab.library.library import Library
 
 _RULES = ("median", "majority", "strict")
@@ -57,6 +58,22 @@ def judge() -> None:
     show_default=True,
     help="Photos drawn at random for each query, as a share of those pooled for it.",
 )
+@click.option(
+    "--most",
+    type=click.IntRange(min=1),
+    help="Judge this many photos of all, drawn by how far the configurations disagree on them; "
+    "`judge estimate` then says what follows, with intervals.",
+)
+@click.option(
+    "--metric",
+    help="With --most, what to estimate: precision@k, success@1 or dcg@k; precision@DEPTH if not "
+    "given.",
+)
+@click.option(
+    "--known",
+    is_flag=True,
+    help="With --most, count the judgments that the dataset has: what they miss is estimated.",
+)
 def create(
     data: Path,
     name: str,
@@ -67,21 +84,101 @@ def create(
     depth: int,
     seed: int,
     random_share: float,
+    most: int | None,
+    metric: str | None,
+    known: bool,
 ) -> None:
     """Pool photos for queries, and let judges begin.
 
     The photos of a query are what the configurations found, in an order that does not show which
-    one found a photo, or how high.
+    one found a photo, or how high. With --most only those photos are judged that tell most.
     """
     from searchlab.evaluation.judging.tasks import create_task
     from searchlab.library.library import open_library
 
+    if (most is None and (metric or known)) or (most is not None and random_share):
+        msg = "--metric and --known go with --most, and --random-share without, got another mixture"
+        raise InputError(msg)
     library = open_library(data)
+    if most is not None:
+        _create_planned(
+            library,
+            (data, name, title, most),
+            (queries, dataset, config_files),
+            metric or f"precision@{depth}",
+            known=known,
+            seed=seed,
+        )
+        return
     shape = {"depth": depth, "seed": seed, "random_share": random_share}
     pool = _pool(library, queries, dataset, config_files, shape)
     task = create_task(data, name, pool, title=title, made_by="command line")
     click.echo(f"{task.name}: {pool}", err=True)
     click.echo(f"/judge/{task.name}")
+
+
+def _create_planned(
+    library: Library,
+    task: tuple[Path, str, str, int],
+    asked: tuple[Path | None, str | None, tuple[Path, ...]],
+    metric: str,
+    *,
+    known: bool,
+    seed: int,
+) -> None:
+    from searchlab.evaluation.datasets import load_dataset
+    from searchlab.evaluation.judging.sampling import parse_cutoff, plan_judging
+
+    queries, dataset, config_files = asked
+    depth = parse_cutoff(metric).k
+    listed, photo_ids, withheld = _queries(queries, dataset)
+    if known and dataset is None:
+        msg = "--known must come with a --dataset, whose judgments count, got none"
+        raise InputError(msg)
+    judged = load_dataset(dataset).qrels if known and dataset is not None else None
+    runs = _rank(library, listed, photo_ids, withheld, config_files, depth)
+    plan = plan_judging(listed, runs, metric=metric, judged=judged, seed=seed)
+    _place(plan, *task)
+
+
+def _place(plan: JudgingPlan, data: Path, name: str, title: str, most: int) -> None:
+    from searchlab.evaluation.judging.planned_tasks import create_planned_task
+
+    click.echo(f"{plan}", err=True)
+    n = min(most, len(plan))
+    task = create_planned_task(data, name, plan, n, title=title, made_by="command line")
+    click.echo(f"{task.name}: {task.pool}; then: searchlab judge estimate {task.name}", err=True)
+    click.echo(f"/judge/{task.name}")
+
+
+@judge.command("estimate")
+@data_option
+@click.argument("name")
+def estimate(data: Path, name: str) -> None:
+    """Say how good the configurations of a task with --most are, with 95 % intervals.
+
+    All of its photos must be graded: to stop where it pleases makes an estimate wrong.
+    """
+    from searchlab.evaluation.judging.planned_tasks import estimate_task
+
+    found = estimate_task(data, name)
+    click.echo(repr(found))
+    if len(found.undecided) > 1:
+        names = " and ".join(found.undecided)
+        click.echo(f"not told apart yet: {names}; searchlab judge more {name} NEW", err=True)
+
+
+@judge.command("more")
+@data_option
+@click.argument("name")
+@click.argument("new")
+@click.option("--title", default="", help="Title for people; NEW if not given.")
+@click.option("--most", default=200, show_default=True, type=click.IntRange(min=1))
+def more(data: Path, name: str, new: str, title: str, most: int) -> None:
+    """Make a task NEW of what to judge after NAME: what tells those apart that may be the best."""
+    from searchlab.evaluation.judging.planned_tasks import go_on_with
+
+    _place(go_on_with(data, name), data, new, title, most)
 
 
 @judge.command("compare")

@@ -41,3 +41,15 @@ def test_wrong_options_are_one_line(run, data, tmp_path):
     wrong = run("export", "vectors", out, "--data", data, "--texts", tmp_path / "none.txt")
     assert "--texts must be a file of texts" in error_of(wrong, 2)
     assert not out.exists()
+
+
+def test_an_atlas_of_made_vectors_is_written_and_one_of_few_photos_refused(run, data, tmp_path):
+    out = tmp_path / "atlas"
+    done = run("export", "atlas", out, "--made", "clustered-3k-8", "--queries", "3", "-k", "5")
+    assert done.code == 0, done.err
+    lines = done.out.splitlines()
+    assert lines[0] == "3,000 photos, 3 relations, each with 9 filters:"
+    assert lines[-1] == "  neighbors_int_100.0p: id >= 2997, 3 photos"
+    assert (out / "aligned" / "neighbors_int_99p.parquet").is_file()
+    refused = error_of(run("export", "atlas", tmp_path / "other", "--data", data), 2)
+    assert "3,000 photos or more, got 2" in refused

@@ -55,6 +55,82 @@ def test_two_configurations_are_compared_blind(run, mine, queries, tmp_path):
     assert (again.code, "taken" in again.err) == (1, True)
 
 
+@pytest.fixture
+def configs(tmp_path):
+    words = []
+    for name, model in (("seen", "palette"), ("told", "captions")):
+        path = tmp_path / f"{name}.json"
+        path.write_text(f'{{"model": "{model}", "words": null}}')
+        words += ["--config", path]
+    return words
+
+
+def judge_all(mine, name, grade_of):
+    task = open_task(mine, name)
+    session = task.grading("ann", pictures=lambda _: "")
+    for pair in task.pool.pairs:
+        session.choose(grade_of(pair))
+
+
+def test_few_photos_are_judged_and_say_how_good_each_configuration_is(run, mine, queries, configs):
+    made = run(
+        *("judge", "create", "few", "--data", mine, "--queries", queries, *configs),
+        *("--most", "6", "--metric", "precision@4"),
+    )
+    assert (made.code, made.out.strip()) == (0, "/judge/few"), made.err
+    assert len(open_task(mine, "few").pool) == 6
+    early = run("judge", "estimate", "few", "--data", mine)
+    assert (early.code, "judge first" in early.err) == (2, True)
+    judge_all(mine, "few", lambda pair: 2)
+    done = run("judge", "estimate", "few", "--data", mine)
+    assert done.code == 0, done.err
+    first, *systems, missed = done.out.splitlines()
+    assert first.startswith("precision@4 by 6 of ")
+    assert {line.split(":")[0] for line in systems} == {"palette × exact", "captions × exact"}
+    assert missed.startswith("relevant without a judgment before: ")
+    assert "not told apart yet" in done.err
+
+
+def test_judging_goes_on_with_other_photos_until_all_are_judged(run, mine, queries, configs):
+    run(
+        *("judge", "create", "few", "--data", mine, "--queries", queries, *configs),
+        *("--most", "6", "--metric", "precision@4"),
+    )
+    judge_all(mine, "few", lambda pair: 2)
+    more = run("judge", "more", "few", "rest", "--data", mine, "--most", "100")
+    assert (more.code, more.out.strip()) == (0, "/judge/rest"), more.err
+    first, rest = (open_task(mine, name).pool.pairs for name in ("few", "rest"))
+    assert not set(first) & set(rest)
+    judge_all(mine, "rest", lambda pair: 2)
+    done = run("judge", "estimate", "rest", "--data", mine)
+    assert done.out.startswith(f"precision@4 by {len(rest)} of {len(rest)} photos")
+    # All that was found is relevant, so the estimate is exact: 1 for both.
+    assert all("1.000 [1.000, 1.000]" in line for line in done.out.splitlines()[1:3]), done.out
+    assert (
+        "all that the runs found was judged"
+        in run("judge", "more", "rest", "x", "--data", mine).err
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--metric", "precision@4"), "--metric and --known go with --most"),
+        (("--most", "5", "--random-share", "1"), "--random-share without"),
+        (("--most", "5", "--known"), "--known must come with a --dataset"),
+        (("--most", "5", "--metric", "ndcg@10"), "must be precision@k, success@1 or dcg@k"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused_in_a_line(run, mine, queries, arguments, message):
+    done = run("judge", "create", "x", "--data", mine, "--queries", queries, *arguments)
+    assert (done.code, message in done.err, done.err.count("\n")) == (2, True, 1), done.err
+
+
+def test_a_task_without_a_plan_has_no_estimate(made, mine, run):
+    done = run("judge", "estimate", "reds", "--data", mine)
+    assert (done.code, "a task whose photos were drawn" in done.err) == (2, True)
+
+
 def test_a_name_is_taken_once(made, mine, queries, run):
     done = run("judge", "create", "reds", "--data", mine, "--queries", queries)
     assert (done.code, "taken" in done.err) == (1, True)

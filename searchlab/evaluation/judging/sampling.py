@@ -44,6 +44,7 @@ class JudgingPlan:
         shares: (n_systems, n_pairs) what a grade of 1 adds to a query's score.
         runs: System -> query_id -> photo_ids.
         judged: What was judged before, which counts as it is.
+        between: The systems whose differences order the photos; all if None.
         seed: Seed of the draw.
     """
 
@@ -56,6 +57,7 @@ class JudgingPlan:
     shares: Floats
     runs: Mapping[str, Run]
     judged: Qrels
+    between: tuple[str, ...] | None
     seed: int
 
     def __len__(self) -> int:
@@ -268,6 +270,7 @@ def plan_judging(
         shares=shares[:, order],
         runs=runs,
         judged=known,
+        between=None if between is None else tuple(between),
         seed=seed,
     )
 

@@ -175,11 +175,23 @@ def create_task(
         ConflictError: There is one of this name.
         InputError: The name or the title cannot be one.
     """
+    return place_task(library, name, pool, title=title, made_by=made_by)
+
+
+def place_task(
+    library: Path,
+    name: str,
+    pool: Pool,
+    *,
+    title: str = "",
+    made_by: str = "",
+    more: Mapping[str, Any] | None = None,
+) -> JudgingTask:
+    """Do what `create_task` does, with more in the task's file."""
     title = title.strip() or name
     check_name(name, title)
-    made_at = now()
-    task = JudgingTask(library / FOLDER / name, title, made_by, made_at, pool)
-    place_folder(task.folder, "task.json", _as_json(task))
+    task = JudgingTask(library / FOLDER / name, title, made_by, now(), pool)
+    place_folder(task.folder, "task.json", _as_json(task) | dict(more or {}))
     return task
 
 
