@@ -8,6 +8,9 @@ from searchlab import Config, Experiment, Explorer, build_demo_library, load_dat
 from searchlab.errors import InputError, NotFoundError
 from searchlab.evaluation.results import read_run_beside
 
+# All bundled photos are embedded.
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def dataset():

@@ -10,6 +10,9 @@ from searchlab import Config, PhotoFilter, Query, build_demo_library
 from searchlab.errors import InputError
 from searchlab.studies.widgets.search_box import SearchBox
 
+# All bundled photos are embedded.
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def library():
