@@ -1,8 +1,6 @@
 """Judging in the browser: the notebooks' sessions, several judges at once, blind and resumable."""
 
-import errno
 import itertools
-import os
 import re
 import threading
 
@@ -396,30 +394,3 @@ def test_the_list_shows_tasks_and_ones_own_progress(ann, ben, task):
         assert f"{done} of 12" in card[:1200]
     assert ann.get("/judge?page=9").status_code == 200
     assert ann.get("/judge?page=x").status_code == 422
-
-
-# -- a disk that is full ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("module", "name", "method", "path"),
-    [
-        ("tasks", "write_atomically", "POST", "/judge/new"),
-        ("journal", "_append", "GET", "/judge/{}/one"),
-        ("journal", "_append", "GET", "/judge/{}/grid"),
-    ],
-)
-def test_a_full_disk_is_nobodys_input_and_no_page_tells_where_it_is(
-    served, ann, task, monkeypatch, module, name, method, path
-):
-    def fill(*arguments, **options):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    form = {"title": f"full {next(_numbers)}", "queries": "red"} if method == "POST" else None
-    monkeypatch.setattr(f"searchlab.evaluation.judging.{module}.{name}", fill)
-    answer = ann.request(method, path.format(task.name), data=form)
-    assert answer.status_code == 503
-    assert answer.headers["retry-after"].isdigit()
-    assert str(served.library) not in answer.text
-    monkeypatch.undo()
-    assert ann.request(method, path.format(task.name), data=form).status_code in {200, 303}
