@@ -9,7 +9,7 @@ from benchmarks.common.load.closed_loop import WORDS
 from benchmarks.soak.http_client import Answer, HttpClient
 from benchmarks.soak.judging import compare, judge
 from benchmarks.soak.person import Person, fields_of, last_part
-from benchmarks.soak.world import World
+from benchmarks.soak.world import FORWARDED, World
 from searchlab.api.accounts.accounts import create_key
 from searchlab.api.accounts.administration import close_account
 from searchlab.api.accounts.issuing import challenge_of
@@ -114,7 +114,7 @@ async def _make_key(person: Person) -> None:
     if secret is None:
         world.ledger.report_broken(f"a new key must be shown, got {made.text[:300]}")
         return
-    async with world.client_of(secret[0]) as client:
+    async with world.client_of(secret[0], **{FORWARDED: world.draw_address()}) as client:
         await world.request(client, person.account, "GET", facet)
         if await person.post(f"/account/keys/{key_id}/revoke", {}) is not None:
             await world.request(client, person.account, "GET", facet, allowed=(401,))
@@ -169,7 +169,7 @@ async def come_and_go(world: World) -> None:
             closed = await guest.sign_in() and await _close(guest)
             if not closed:
                 close_account(world.database, account)
-        async with world.client_of(secret) as client:
+        async with world.client_of(secret, **{FORWARDED: world.draw_address()}) as client:
             facet = "/api/v1/facets/colors"
             await world.request(client, account, "GET", facet, allowed=(401,))
         world.ledger.events["accounts made and closed"] += 1

@@ -1,6 +1,7 @@
 """The pages of the reference: served whole, with nothing loaded from elsewhere."""
 
 import ast
+import html
 import json
 import re
 from html.parser import HTMLParser
@@ -215,11 +216,26 @@ def test_every_promise_names_tests_that_there_are():
             assert test in page
 
 
-def test_the_records_beside_promises_are_there_and_none_was_broken():
+# What the page says of each attack, made from its record.
+ATTACKS = {
+    "soak": "{requests:,} requests in {rounds} rounds, while {workers killed} workers were "
+    "killed, the server was stopped {server stopped and started} times and killed "
+    "{server killed and started} times, its clock set {clock set} times, its disk full "
+    "{disk filled} times, {snapshots swapped in} snapshots swapped in and {slow clients:,} slow "
+    "clients came; promises broken: {promises broken}",
+    "schemathesis": "{requests:,} made-up requests in {seconds:,.0f} s; server errors: "
+    "{server errors}, answers that the document does not allow: {wrong answers}",
+}
+
+
+def test_the_attacks_beside_promises_are_those_on_record_and_none_succeeded():
     root = Path(__file__).parents[2]
-    records = {record for promise in PROMISES for record in promise.records}
-    assert records
-    for record in records:
-        figures = json.loads((root / record).read_text(encoding="utf-8"))
-        assert figures.get("broken", []) == figures.get("wrong", []) == []
-        assert record in render_page("security")
+    page = html.unescape(render_page("security"))
+    attacks = {attack for promise in PROMISES for attack in promise.records}
+    assert {Path(attack.file).stem for attack in attacks} == set(ATTACKS)
+    for attack in attacks:
+        record = json.loads((root / attack.file).read_text(encoding="utf-8"))
+        assert record["broken"] == []
+        assert record.get("routes never asked", []) == []
+        assert attack.text == ATTACKS[record["name"]].format(**record["metrics"])
+        assert f"{attack.text} (<code>{attack.file}</code>)" in page

@@ -46,6 +46,22 @@ def test_who_guesses_keys_is_told_to_wait_and_nobody_else(served):
     assert guess(served, "203.0.113.7", served.key).status_code == 200
 
 
+def guess_session(served, address, secret=None):
+    cookie = f"searchlab-80={secret or 'sls_' + secrets.token_urlsafe(32)}"
+    headers = {"cookie": cookie, "x-forwarded-for": address, "host": "127.0.0.1"}
+    return served.anonymous.get("/sign-in", headers=headers)
+
+
+def test_who_guesses_sessions_is_told_to_wait_as_well(served):
+    assert {guess_session(served, "203.0.113.20", "none").status_code for _ in range(150)} == {200}
+    statuses = [guess_session(served, "203.0.113.20").status_code for _ in range(130)]
+    assert statuses[:100] == [200] * 100
+    assert statuses[-1] == 429
+    assert int(guess_session(served, "203.0.113.20").headers["retry-after"]) >= 1
+    assert guess_session(served, "203.0.113.21").status_code == 200
+    assert guess_session(served, "203.0.113.20", "none").status_code == 200
+
+
 def test_what_cannot_be_a_key_is_no_guess(served):
     for _ in range(150):
         assert guess(served, "203.0.113.9", "nonsense").status_code == 401

@@ -70,7 +70,7 @@ class Sessions:
 
     def recall(self, secret: str) -> Visitor | None:
         """Return who is signed in if it is known without asking the database, else None."""
-        return self._remembered.recall(hash_secret(secret)) if _is_session(secret) else None
+        return self._remembered.recall(hash_secret(secret)) if is_session(secret) else None
 
     def find(self, secret: str) -> Visitor | None:
         """Return who is signed in; None for an unknown, ended or expired session.
@@ -78,7 +78,7 @@ class Sessions:
         Raises:
             DataError: The database cannot be reached.
         """
-        return self._remembered.find(hash_secret(secret)) if _is_session(secret) else None
+        return self._remembered.find(hash_secret(secret)) if is_session(secret) else None
 
     def close(self) -> None:
         """Forget all remembered visitors."""
@@ -178,7 +178,7 @@ def sign_in(
         account_id = connection.scalar(spend.returning(sign_in_links.c.account_id))
         if account_id is None:
             return None
-        if _is_session(replaced):
+        if is_session(replaced):
             _end(connection, sessions.c.secret_sha256 == hash_secret(replaced), now)
         _make_room(connection, account_id, now)
         values = {
@@ -271,7 +271,8 @@ def _has_shape(text: str, prefix: str) -> bool:
     return len(text) == _SECRET_LENGTH and text.startswith(prefix) and text.isascii()
 
 
-def _is_session(text: str) -> bool:
+def is_session(text: str) -> bool:
+    """Tell whether a text has the shape of a session's secret."""
     return _has_shape(text, SESSION_PREFIX)
 
 

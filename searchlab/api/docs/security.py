@@ -11,16 +11,34 @@ class Promise(NamedTuple):
     Attributes:
         text: What, with its limits.
         tests: Those that would fail if it did not, as `tests/FILE.py::NAME`.
-        records: What a real server did under attack, as files of the project's results.
+        records: What a real server did under attack.
     """
 
     text: str
     tests: tuple[str, ...]
-    records: tuple[str, ...] = ()
+    records: tuple[Attack, ...] = ()
 
 
-_SOAK: Final = "results/http/demo/soak.json"
-_MADE_UP: Final = "results/http/demo/schemathesis.json"
+class Attack(NamedTuple):
+    """An attack on a real server that is on record.
+
+    Attributes:
+        file: Of the project's results.
+        text: What was done and what came of it; a test holds the numbers to the file.
+    """
+
+    file: str
+    text: str
+
+
+_SOAK: Final = Attack(
+    "results/http/demo/soak.json",
+    "@SOAK@",
+)
+_MADE_UP: Final = Attack(
+    "results/http/demo/schemathesis.json",
+    "@MADE@",
+)
 
 
 PEOPLE: Final = (
@@ -145,10 +163,12 @@ PROMISES: Final = (
     ),
     Promise(
         "`/health` says that a worker lives; `/ready` writes, and names a disk that is full or a "
-        "database that is locked or gone.",
+        "database that is locked or gone. What cannot be written then is answered 503.",
         (
             "tests/api/test_readiness.py::test_a_server_that_cannot_write_says_so_and_still_lives",
             "tests/api/test_readiness.py::test_a_disk_without_space_is_named_before_a_write_fails",
+            "tests/api/web/test_judging_full_disk.py::"
+            "test_a_full_disk_is_nobodys_input_and_no_page_tells_where_it_is",
         ),
         (_SOAK,),
     ),
@@ -190,8 +210,8 @@ PROMISES: Final = (
     Promise(
         "Uploads are decoded in turns by account, paid plans more often, each within 10 s and "
         "1,536 MiB in a process that is stopped then; an account is charged for the time however "
-        "it ends. Searches come first: decoding runs at a priority that gets a tenth of a core "
-        "that a search wants too.",
+        "it ends. A picture that the machine had no time for is answered 503. Searches come first: "
+        "decoding runs at a priority that gets a tenth of a core that a search wants too.",
         (
             "tests/api/test_fair_queue.py::test_owners_take_turns_however_many_wishes_one_has",
             "tests/api/test_fair_queue.py::test_a_larger_share_gets_more_turns",
@@ -203,8 +223,12 @@ PROMISES: Final = (
         ),
     ),
     Promise(
-        "An address that sends wrong keys waits after 100, and then between each two.",
-        ("tests/api/test_wrong_keys.py::test_who_guesses_keys_is_told_to_wait_and_nobody_else",),
+        "An address that sends wrong keys, tokens or sessions waits after 100, and then between "
+        "each two.",
+        (
+            "tests/api/test_wrong_keys.py::test_who_guesses_keys_is_told_to_wait_and_nobody_else",
+            "tests/api/test_wrong_keys.py::test_who_guesses_sessions_is_told_to_wait_as_well",
+        ),
     ),
     Promise(
         "The password of a database comes from a file or the environment, and no list of processes "
@@ -241,9 +265,12 @@ PROMISES: Final = (
         ),
     ),
     Promise(
-        "A clock that is set for less than ten minutes changes no quota, rate or record; old "
-        "counts are deleted only where the last ones are at most 31 days old.",
+        "A clock that is set for less than ten minutes changes no quota, rate or record, nor does "
+        "it for a worker that replaces another meanwhile; old counts are deleted only where the "
+        "last ones are at most 31 days old.",
         (
+            "tests/api/test_server.py::"
+            "test_a_worker_that_replaces_another_while_the_clock_is_wrong_goes_by_the_right_time",
             "tests/api/test_clock_jumps.py::test_a_jump_is_not_believed_until_it_has_lasted",
             "tests/api/test_clock_jumps.py::test_rates_never_look_at_the_clock_that_can_be_set",
             "tests/api/test_clock_jumps.py::"

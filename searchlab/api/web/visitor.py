@@ -7,7 +7,9 @@ from typing import Any
 from litestar import Request
 from litestar.connection import ASGIConnection
 
+from searchlab.api.accounts.sessions import is_session
 from searchlab.api.accounts.visitors import Visitor
+from searchlab.api.http.admission import look_up
 from searchlab.api.http.context import services_of
 from searchlab.api.web.session_cookies import secret_of
 from searchlab.api.wire.errors import HttpProblem
@@ -30,10 +32,11 @@ async def find_visitor(request: Request[Any, Any, Any]) -> Visitor | None:
 
 async def _find_signed_in(request: Request[Any, Any, Any]) -> Visitor | None:
     services, secret = services_of(request), secret_of(request)
-    if not secret:
+    if not is_session(secret):
         return None
     sessions = services.sessions
-    return sessions.recall(secret) or await services.key_threads.run(sessions.find, secret)
+    known = sessions.recall(secret)
+    return known or await look_up(services, request.scope, sessions.find, secret)
 
 
 def visitor_of(request: ASGIConnection[Any, Any, Any, Any]) -> Visitor | None:
