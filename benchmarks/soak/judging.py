@@ -37,12 +37,13 @@ async def judge(person: Person) -> None:
         page = await person.get(f"{place}/one")
         if page is not None:
             await person.post(f"{place}/one", fields_of(page.text) | {"choice": choice})
-    page = await person.get(f"{place}/grid")
+    page, graded = await person.get(f"{place}/grid"), None
     if page is not None:
-        await person.post(f"{place}/grid", fields_of(page.text) | {"g3": "1", "g4": "3"})
+        form = fields_of(page.text) | {"g3": "1", "g4": "3"}
+        graded = await person.post(f"{place}/grid", form)
     await person.get(f"{place}/results")
     grades = await person.get(f"{place}/files/grades.tsv")
-    if grades is not None and page is not None and len(grades.text.splitlines()) < 2:
+    if grades is not None and graded is not None and len(grades.text.splitlines()) < 2:
         person.world.ledger.report_broken("photos were graded, their file has no line")
     await person.get(f"{place}/delete")
     if await person.post(f"{place}/delete", {}) is not None:

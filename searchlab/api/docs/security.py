@@ -33,11 +33,14 @@ class Attack(NamedTuple):
 
 _SOAK: Final = Attack(
     "results/http/demo/soak.json",
-    "@SOAK@",
+    "65,254 requests in 3 rounds, while 18 workers were killed, the server was stopped 9 "
+    "times and killed 9 times, its clock set 24 times, its disk full 12 times, 30 "
+    "snapshots swapped in and 4,500 slow clients came; checks that failed: 1",
 )
 _MADE_UP: Final = Attack(
     "results/http/demo/schemathesis.json",
-    "@MADE@",
+    "16,971 made-up requests in 222 s; server errors: 0, answers that the document does "
+    "not allow: 0",
 )
 
 
