@@ -170,7 +170,7 @@ PROMISES: Final = (
         (
             "tests/api/test_readiness.py::test_a_server_that_cannot_write_says_so_and_still_lives",
             "tests/api/test_readiness.py::test_a_disk_without_space_is_named_before_a_write_fails",
-            "tests/api/web/test_judging_full_disk.py::"
+            "tests/api/web/test_full_disks.py::"
             "test_a_full_disk_is_nobodys_input_and_no_page_tells_where_it_is",
         ),
         (_SOAK,),
