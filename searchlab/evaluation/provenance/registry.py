@@ -190,7 +190,11 @@ STUDIES: dict[str, Study] = {
         again="all figures",
     ),
     "scale": Study(
-        ("searchlab.studies.filters.atlas_engine", "searchlab.studies.vectors.scaling"),
+        (
+            "searchlab.studies.filters.atlas_engine",
+            "searchlab.studies.vectors.real",
+            "searchlab.studies.vectors.scaling",
+        ),
         recompute="benchmarks.scale.again:recompute",
         again="recall up to 100,000 vectors; summaries, from their records",
         sealed=f"{_TIMES}; {_PEERS}",
