@@ -103,7 +103,7 @@ TARGETS = (
     ),
     Target(
         "exact search",
-        ("search/indexes/exact.py",),
+        ("search/indexes/exact.py", "search/indexes/scoring.py"),
         (
             "search/test_index_exact.py",
             "search/test_index_nearest.py",

@@ -104,10 +104,10 @@ class SearchEngine:
         Raises:
             MismatchError: The parts are not of one library and one model.
         """
-        if len(table) != len(index) or index.vectors.shape[1] != model.dim:
+        if len(table) != len(index) or index.dim != model.dim:
             msg = (
                 f"table, index and model must agree, got {len(table)} photos, "
-                f"vectors {index.vectors.shape} and dim {model.dim} of {model.name}"
+                f"vectors {(len(index), index.dim)} and dim {model.dim} of {model.name}"
             )
             raise MismatchError(msg)
         if config.model_id != model.model_id:
@@ -129,7 +129,7 @@ class SearchEngine:
         self.build_s = 0.0
         texts = TextVectors(model) if texts is None else texts.of_model(model)
         canary_check = canary_check or CanaryCheck({})
-        self._vectors = QueryVectors(model, texts, canary_check, index.vectors, config)
+        self._vectors = QueryVectors(model, texts, canary_check, index, config)
 
     def warm(self, texts: Sequence[str]) -> None:
         """Embed query texts in one batch and keep their vectors."""

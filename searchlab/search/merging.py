@@ -7,16 +7,18 @@ or can be bounded, so that the best of both are found without scoring every phot
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.models.protocol import Embeddings
 from searchlab.search.filters.bitmaps import Bitmap
-from searchlab.search.indexes.exact import MARGIN, cosines_of
-from searchlab.search.indexes.protocol import VectorIndex
+from searchlab.search.indexes.scoring import MARGIN, cosines_of
 from searchlab.search.words.matches import SCORED_ONE_BY_ONE, Gains
+
+if TYPE_CHECKING:
+    from searchlab.search.indexes.protocol import VectorIndex  # circle: it merges by these
 
 _SCANNED = 16_384  # photos up to which all are scored at once: that costs less than merging
 

@@ -60,6 +60,11 @@ def add(picture: Embeddings, words: Embeddings, weight: float) -> Mixed:
     return Mixed(np.array(unit_rows(mixed[np.newaxis])[0]), weight / length if length else 0.0)
 
 
+def background_rows(n_photos: int) -> NDArray[np.int64]:
+    """Return the rows of a library that stand for all of them, at most 1,024, spread evenly."""
+    return np.linspace(0, n_photos - 1, min(n_photos, _MOST_PHOTOS)).astype(np.int64)
+
+
 class Background:
     """Some photos of a library, against which pictures and words are seen.
 
@@ -73,12 +78,11 @@ class Background:
         """Take photos of a library.
 
         Args:
-            vectors: (n_photos, dim) unit rows.
+            vectors: (n_photos, dim) unit rows; of more than 1,024 those of `background_rows`.
             everyday: (n_words, dim) unit rows of `EVERYDAY`.
         """
-        places = np.linspace(0, len(vectors) - 1, min(len(vectors), _MOST_PHOTOS)).astype(np.int64)
         # In double precision, so that the float32 vector is the same in every process.
-        self.photos = np.asarray(vectors[places], dtype=np.float64)
+        self.photos = np.asarray(vectors[background_rows(len(vectors))], dtype=np.float64)
         words = everyday.astype(np.float64)
         cosines = self.photos @ words.T
         self.common = _weigh(cosines) @ words if len(cosines) else np.zeros(words.shape[1])

@@ -47,7 +47,7 @@ def make_plan(
     scored_by = f"{config.model}, calibration {config.calibration.source}"
     return QueryPlan(
         mode=way.mode,
-        n_photos=len(index.vectors),
+        n_photos=len(index),
         n_allowed=n_allowed,
         reason=way.reason,
         scored_by="every photo scores 1" if way.mode == "browse" else scored_by,
@@ -107,7 +107,7 @@ def _plan_measured(query: Query, index: VectorIndex, config: Config, n_allowed: 
     if not config.measured.reaches and n_allowed <= config.measured.n_photos:
         return _Way("exact", f"scoring {n_allowed:,} photos costs least")
     # A query by an indexed photo leaves that photo out of its results; that is no filter.
-    n_photos = len(index.vectors)
+    n_photos = len(index)
     share = 1.0 if n_allowed >= n_photos - 1 else n_allowed / n_photos
     least = max(config.recall, query.min_recall or 0)
     point = config.measured.expected(query.kind, share, least=least)

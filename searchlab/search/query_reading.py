@@ -24,7 +24,8 @@ from searchlab.config.calibration import Calibration, Curve, QueryTraits
 from searchlab.errors import DataError, MismatchError
 from searchlab.models.canaries import CanaryCheck
 from searchlab.models.protocol import Embedder, Embeddings, TextReading, is_reader
-from searchlab.search.mixing import EVERYDAY, Background, Mixed, add
+from searchlab.search.indexes import VectorIndex
+from searchlab.search.mixing import EVERYDAY, Background, Mixed, add, background_rows
 from searchlab.search.queries import Picture, Query
 from searchlab.search.words.matches import WordMatches
 from searchlab.search.words.terms import LANGUAGES, fold, language_of, words_of
@@ -116,7 +117,7 @@ class QueryVectors:
         model: Embedder,
         texts: TextVectors,
         canary_check: CanaryCheck,
-        photos: Embeddings,
+        photos: VectorIndex,
         config: Config,
     ) -> None:
         """Take the parts.
@@ -125,7 +126,7 @@ class QueryVectors:
             model: The model that made the vectors.
             texts: The cache of text vectors of the same model.
             canary_check: Probes that the model embedded together with the photos.
-            photos: (n_photos, dim) vectors of the library.
+            photos: Vectors of the library.
             config: How words are mixed with a picture, and how much they count.
         """
         self._model = model
@@ -165,7 +166,7 @@ class QueryVectors:
         Raises:
             DataError: It is no unit row, as in a file that somebody else has written.
         """
-        vector = np.array(self._photos[row])
+        vector: Embeddings = self._photos.read_rows(np.array([row]))[0]
         if not 0 <= float(np.linalg.norm(vector)) < _LONGEST:
             msg = (
                 f"the vector of row {row} must be a unit row, got another; index again with "
@@ -187,7 +188,8 @@ class QueryVectors:
         if self._config.mixing == "sum":
             return add(picture, words, weight)
         if self._background is None:
-            self._background = Background(self._photos, self._texts.everyday)
+            some = self._photos.read_rows(background_rows(len(self._photos)))
+            self._background = Background(some, self._texts.everyday)
         return self._background.mix(picture, words, weight)
 
     def _check_tower(self, kind: Literal["text", "image"]) -> None:

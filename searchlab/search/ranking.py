@@ -20,8 +20,7 @@ from searchlab.search.color_order import rank_by_color
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.filters.facets import Facets
 from searchlab.search.indexes import VectorIndex
-from searchlab.search.indexes.exact import cosines_of
-from searchlab.search.merging import Scored, nearest, nearly_nearest
+from searchlab.search.merging import Scored
 from searchlab.search.queries import Query, QueryPlan
 from searchlab.search.words.matches import NO_GAINS, Gains, WordMatches
 
@@ -93,7 +92,7 @@ class Ranker:
             rows = self.allowed.part(start, stop)
         if self.vector is None:
             return rows, np.ones(len(rows))
-        similar = cosines_of(self.index.vectors, self.vector, rows)
+        similar = self.index.score_rows(self.vector, rows)
         return rows, self.curve.relevance(similar + self._gains.of(rows))
 
     def _rank(
@@ -112,7 +111,7 @@ class Ranker:
                 allowed=allowed,
             )
         if self.plan.mode == "exact" or not n_wanted:
-            best = nearest(index, vector, n_wanted, gains, allowed=allowed)
+            best = index.best(vector, n_wanted, gains, allowed=allowed)
         else:
             best = rank_approximately(
                 index,
@@ -173,12 +172,12 @@ def rank_approximately(
     """
     head = Scored(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32))
     for depth in _depths(index, config):
-        best = nearly_nearest(index, vector, depth, gains, allowed=allowed, effort=plan.effort)
+        best = index.nearly_best(vector, depth, gains, allowed=allowed, effort=plan.effort)
         head = _append_new(head, best)
         if len(head.rows) >= n_wanted:
             break
     else:
-        head = _append_new(head, nearest(index, vector, n_wanted, gains, allowed=allowed))
+        head = _append_new(head, index.best(vector, n_wanted, gains, allowed=allowed))
     # A photo that the search missed may be nearer than those before it: scores must not rise.
     scores = np.minimum.accumulate(head.scores[:n_wanted])
     return Scored(head.rows[:n_wanted], scores)
@@ -212,7 +211,7 @@ def rank_above(
     least = curve.cosine(threshold - 10.0**-DIGITS)
     if math.isfinite(least):
         least -= 1e-6 * max(1.0, abs(least))
-    best = nearest(index, vector, n_wanted, gains, allowed=allowed, at_least=least)
+    best = index.best(vector, n_wanted, gains, allowed=allowed, at_least=least)
     scores = curve.relevance(best.scores)
     reaches = scores >= threshold
     return best.rows[reaches], scores[reaches]

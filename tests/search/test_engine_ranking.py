@@ -9,10 +9,18 @@ from hypothesis import strategies as st
 
 from searchlab.errors import InputError
 from searchlab.search.filters.photo_filter import PhotoFilter
-from searchlab.search.indexes.exact import cosines
+from searchlab.search.indexes.scoring import cosines
 from searchlab.search.queries import Query
 from tests.support import engine_world
-from tests.support.engine_world import ENGINES, N, allowed_rows, photo_id, queries, vector_of
+from tests.support.engine_world import (
+    ENGINES,
+    N,
+    allowed_rows,
+    photo_id,
+    queries,
+    rows_of,
+    vector_of,
+)
 from tests.support.examples import examples
 
 build = engine_world.build
@@ -48,7 +56,7 @@ def test_every_ranking_keeps_its_promises(engine, query):
 def test_an_exact_ranking_is_a_plain_sort(exact, query):
     allowed = allowed_rows(exact, query)
     vector = vector_of(exact, query)
-    similar = np.ones(N) if vector is None else cosines(exact.index.vectors, vector)
+    similar = np.ones(N) if vector is None else cosines(rows_of(exact), vector)
     curve = exact.config.calibration.text  # the curves of an uncalibrated model are the same
     scores = np.ones(N) if vector is None else np.round(curve(similar), 6)
     least = query.score_threshold or 0
@@ -75,7 +83,7 @@ def test_a_graph_ranks_its_head_and_leaves_nobody_out(build, exact, query):
     mask[allowed_rows(engine, query)] = True
     head = engine.index.search(vector[np.newaxis], 7, allowed=mask).rows[0]
     head = head[head >= 0].tolist()
-    similar = cosines(engine.index.vectors, vector)
+    similar = cosines(rows_of(engine), vector)
     tail = sorted(set(np.flatnonzero(mask)) - set(head), key=lambda row: (-similar[row], row))
     assert ranking.rows.tolist() == head + tail
     ours, theirs = ranking.scores, exact.rank(query).scores

@@ -10,10 +10,19 @@ from hypothesis import strategies as st
 from searchlab.config.calibration import Calibration, Curve, WrittenCurve
 from searchlab.search.engine import SearchEngine
 from searchlab.search.filters.photo_filter import PhotoFilter
-from searchlab.search.indexes.exact import cosines
+from searchlab.search.indexes.scoring import cosines
 from searchlab.search.queries import Query
 from tests.support import engine_world
-from tests.support.engine_world import N, add_gains, allowed_rows, ids, photo_id, queries, vector_of
+from tests.support.engine_world import (
+    N,
+    add_gains,
+    allowed_rows,
+    ids,
+    photo_id,
+    queries,
+    rows_of,
+    vector_of,
+)
 from tests.support.examples import examples
 
 build = engine_world.build
@@ -57,7 +66,7 @@ def test_a_threshold_keeps_exactly_what_reaches_it(engine, query, curve, place, 
     vector = vector_of(engine, query)
     if vector is None:
         return
-    similar = add_gains(engine, query, cosines(engine.index.vectors, vector), curve)
+    similar = add_gains(engine, query, cosines(rows_of(engine), vector), curve)
     scores = np.round(curve(similar), 6)
     threshold = min(max(float(scores[place]) + step, 0), 1)
     near = [row for row in allowed_rows(engine, query) if scores[row] >= threshold]
@@ -103,7 +112,7 @@ def test_each_kind_of_query_has_its_own_curve(build):
         (Query(photo_id=photo_id(5), text="sea", text_alpha=0), "image"),
     ):
         ranking = engine.rank(query)
-        similar = cosines(engine.index.vectors, vector_of(engine, query))[ranking.rows]
+        similar = cosines(rows_of(engine), vector_of(engine, query))[ranking.rows]
         logits = curves[kind].slope * similar.astype(float) + curves[kind].intercept
         assert ranking.scores == pytest.approx(1 / (1 + np.exp(-logits)), abs=1e-6)
 

@@ -14,7 +14,7 @@ from searchlab.errors import InputError
 from searchlab.evaluation.metrics import recall_at_k
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.indexes import ExactIndex, VectorIndex, build_index, open_index, update_index
-from searchlab.search.indexes.exact import cosines
+from searchlab.search.indexes.scoring import cosines
 from tests.support import index_kinds
 from tests.support.examples import examples
 from tests.support.index_kinds import N
@@ -46,7 +46,13 @@ def test_only_a_clustered_index_needs_numba(kind):
 def test_an_index_offers_the_protocol(index, vectors):
     assert isinstance(index, VectorIndex)
     assert len(index) == N
-    assert index.vectors is vectors
+    assert index.dim == vectors.shape[1]
+    some = np.array([N - 1, 0, 600, 3, 3])
+    assert index.read_rows(some).tobytes() == vectors[some].tobytes()
+    assert index.size_bytes >= vectors.nbytes
+    for rows in (some, some[:0], np.arange(N)):
+        scores = index.score_rows(vectors[7], rows)
+        assert scores.tobytes() == cosines(vectors, vectors[7])[rows].tobytes()
     assert isinstance(index.approximate, bool)
 
 
@@ -349,10 +355,10 @@ def test_a_saved_index_gives_the_same_answers(kind, tmp_path, unit_vectors, ef_s
     )
 
 
-def test_an_empty_index_can_be_saved_and_opened(kind, build, tmp_path, queries):
-    build(queries[:0]).save(tmp_path)
-    labels = np.zeros(0, dtype=np.int64)
-    opened = open_index(tmp_path, queries[:0], Config(index=kind), labels=labels)
+def test_an_empty_index_can_be_saved_and_opened(kind, tmp_path, queries):
+    config, labels = Config(index=kind), np.zeros(0, dtype=np.int64)
+    build_index(queries[:0], config, labels).save(tmp_path)
+    opened = open_index(tmp_path, queries[:0], config, labels=labels)
     assert opened.search(queries[:1], 2).rows.tolist() == [[-1, -1]]
 
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from searchlab.search.indexes import ExactIndex
-from searchlab.search.indexes.exact import best_first, cosines, cosines_of, nearest_rows
+from searchlab.search.indexes.exact import nearest_rows
+from searchlab.search.indexes.scoring import best_first, cosines, cosines_of
 from tests.support import index_kinds
 from tests.support.examples import examples
 from tests.support.index_kinds import N

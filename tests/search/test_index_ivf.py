@@ -13,11 +13,11 @@ from searchlab.evaluation.metrics import recall_at_k
 from searchlab.models.protocol import unit_rows
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.indexes import ExactIndex
-from searchlab.search.indexes.exact import cosines
 from searchlab.search.indexes.ivf import early_stop
 from searchlab.search.indexes.ivf.early_stop import N_QUERIES, hold_out, make_masks
 from searchlab.search.indexes.ivf.index import IvfIndex
 from searchlab.search.indexes.ivf.stopping import RECALLS, STRETCHES
+from searchlab.search.indexes.scoring import cosines
 from searchlab.studies.vectors.made import made_vectors
 from tests.support import ivf_world
 from tests.support.examples import examples

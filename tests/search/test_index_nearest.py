@@ -10,7 +10,7 @@ from searchlab.errors import InputError
 from searchlab.models.protocol import unit_rows
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.indexes import build_index, open_index
-from searchlab.search.indexes.exact import cosines
+from searchlab.search.indexes.scoring import cosines
 from tests.support import index_kinds
 from tests.support.examples import examples
 from tests.support.index_kinds import N

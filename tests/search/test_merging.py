@@ -16,7 +16,7 @@ from searchlab.search import merging
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.indexes import build_index
-from searchlab.search.indexes.exact import cosines
+from searchlab.search.indexes.scoring import cosines
 from searchlab.search.merging import nearest, nearly_nearest
 from searchlab.search.queries import Query
 from searchlab.search.words import matches
@@ -30,6 +30,7 @@ from tests.support.engine_world import (
     allowed_rows,
     ids,
     queries,
+    rows_of,
     vector_of,
 )
 from tests.support.examples import examples
@@ -43,7 +44,7 @@ vectors = engine_world.vectors
 def wanted_order(engine, query):
     """Every allowed photo by cosine and gain, from the design; independent of the merging."""
     allowed = allowed_rows(engine, query)
-    similar = cosines(engine.index.vectors, vector_of(engine, query))
+    similar = cosines(rows_of(engine), vector_of(engine, query))
     scores = add_gains(engine, query, similar)
     best = sorted(allowed, key=lambda row: (-scores[row], row))
     return best, np.round(UNCALIBRATED.text(scores[best]), 6)

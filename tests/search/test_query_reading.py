@@ -18,7 +18,7 @@ from searchlab.models.shipped_calibration import calibrate
 from searchlab.search.engine import SearchEngine
 from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.indexes import build_index
-from searchlab.search.indexes.exact import cosines
+from searchlab.search.indexes.scoring import cosines
 from searchlab.search.queries import Query
 from searchlab.search.query_reading import describe_reading, known_words, traits_of
 from searchlab.search.words.terms import fold

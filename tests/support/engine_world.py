@@ -11,6 +11,7 @@ import pytest
 from hypothesis import strategies as st
 from PIL import Image
 
+from searchlab.cluster.sharded_index import ShardedIndex
 from searchlab.config import Config
 from searchlab.config.operating_points import OperatingPoint, OperatingPoints
 from searchlab.config.word_weights import WordWeights
@@ -48,6 +49,16 @@ ENGINES = {
         "depth": 40,
         "effort": 0.1,
         "words": WordWeights(1.5, 0.5),
+    },
+    "on shards": {"index": "exact", "mixing": "standardised", "n_shards": 7},
+    "written graph on shards": {
+        "index": "hnsw",
+        "step_rows": 0,
+        "depth": 7,
+        "ef_search": 8,
+        "M": 4,
+        "words": WordWeights(0.7, 2.0),
+        "n_shards": 2,
     },
 }
 TEXTS = ("Red", "The sea", "A dune by the sea", "Night over a red dune", "Seas", "")
@@ -89,12 +100,23 @@ def build(table, vectors, toy_model):
     """Put an engine together over the photos above, or over other ones."""
 
     def _build(
-        *, table=table, vectors=vectors, model=toy_model, parts=None, effort=None, **choices
+        *,
+        table=table,
+        vectors=vectors,
+        model=toy_model,
+        parts=None,
+        effort=None,
+        n_shards=None,
+        **choices,
     ):
         config = Config(model="toy", model_id=toy_model.model_id, **choices)
         if effort is not None:
             config = replace(config, tuning=always(config, effort))
-        index = build_index(vectors, config, np.arange(len(vectors)))
+        labels = np.arange(len(vectors))
+        if n_shards is None:
+            index = build_index(vectors, config, labels)
+        else:
+            index = ShardedIndex.cut(vectors, config, labels=labels, n_shards=n_shards)
         return SearchEngine(
             table, index, model, config, **{"key": b"a key of tests"} | (parts or {})
         )
@@ -179,6 +201,11 @@ def queries(draw, **fixed):
     return Query(**parts | fixed)
 
 
+def rows_of(engine):
+    """Return the vectors of all photos, wherever they lie."""
+    return engine.index.read_rows(np.arange(N))
+
+
 def vector_of(engine, query):
     """Embed a query as the design says; independent of the engine's own code."""
     mixed = mixed_of(engine, query)
@@ -191,14 +218,14 @@ def mixed_of(engine, query):
     if not query.has_reference:
         return None if text is None else Mixed(text, 1.0)
     if query.photo_id is not None:
-        picture = engine.index.vectors[engine.table.row_of(query.photo_id)]
+        picture = rows_of(engine)[engine.table.row_of(query.photo_id)]
     else:
         picture = model.encode_images([query.image])[0]
     if text is None or query.text_alpha == 0:
         return Mixed(picture, 0.0)
     weight = engine.config.steering * query.text_alpha
     if engine.config.mixing == "standardised":  # `test_mixing` holds what this is
-        background = Background(engine.index.vectors, model.encode_texts(EVERYDAY))
+        background = Background(rows_of(engine), model.encode_texts(EVERYDAY))
         return background.mix(picture, text, weight)
     return Mixed(unit_rows([picture + weight * text])[0], 0.0)
 

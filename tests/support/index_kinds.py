@@ -1,12 +1,16 @@
-"""Every kind of index, built over the same vectors."""
+"""Every kind of index, whole and on shards, built over the same vectors."""
 
 import numpy as np
 import pytest
 
+from searchlab.cluster.sharded_index import ShardedIndex
 from searchlab.config import Config
 from searchlab.search.indexes import INDEXES, build_index
 
 N = 1_200
+WHOLE = 0
+SHARDS = {"exact": (WHOLE, 1, 2, 4, 7), "hnsw": (WHOLE, 2), "clustered": (WHOLE, 4)}
+"""How many shards an index of a kind is cut into, beside the one that is not."""
 
 
 @pytest.fixture(scope="module", params=sorted(INDEXES))
@@ -14,13 +18,21 @@ def kind(request):
     return request.param
 
 
-@pytest.fixture(scope="module")
-def build(kind):
-    """Build an index of this kind over some vectors."""
+@pytest.fixture(
+    scope="module",
+    params=[(kind, n_shards) for kind in sorted(INDEXES) for n_shards in SHARDS[kind]],
+    ids=lambda pair: f"{pair[0]} on {pair[1]}" if pair[1] else pair[0],
+)
+def build(request):
+    """Build an index of a kind over some vectors, whole or on shards."""
+    kind, n_shards = request.param
 
     def _build(vectors, labels=None, **settings):
+        config = Config(index=kind, **settings)
         labels = np.arange(len(vectors)) if labels is None else labels
-        return build_index(vectors, Config(index=kind, **settings), labels)
+        if n_shards == WHOLE:
+            return build_index(vectors, config, labels)
+        return ShardedIndex.cut(vectors, config, labels=labels, n_shards=n_shards)
 
     return _build
 

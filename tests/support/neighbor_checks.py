@@ -3,7 +3,7 @@
 import numpy as np
 
 from searchlab.evaluation.metrics import recall_at_k
-from searchlab.search.indexes.exact import cosines
+from searchlab.search.indexes.scoring import cosines
 
 
 def only(n, *rows):

@@ -138,6 +138,18 @@ class Bitmap:
         places = np.flatnonzero(Bitmap(words, len(words) * _BITS).mask())
         return np.asarray(places[start - before : stop - before] + first * _BITS)
 
+    def cut(self, start: int, stop: int) -> Bitmap:
+        """Return the set of the rows from `start` to `stop`, as a set over these alone."""
+        n, shift = stop - start, np.uint64(start % _BITS)
+        first, n_words = start // _BITS, -(-n // _BITS)
+        words = self.words[first : first + n_words] >> shift
+        if shift:
+            above = self.words[first + 1 : first + 1 + n_words] << (np.uint64(_BITS) - shift)
+            words[: len(above)] |= above
+        if n % _BITS:
+            words[-1] &= np.uint64((1 << n % _BITS) - 1)
+        return Bitmap(words, n)
+
     def holds(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which of some rows are in the set; (n_rows,) bool."""
         bits = self.words[rows // _BITS] >> (rows % _BITS).astype(np.uint64)

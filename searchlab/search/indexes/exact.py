@@ -10,20 +10,14 @@ from searchlab.errors import InputError
 from searchlab.models.protocol import Embeddings
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.indexes.protocol import Allowed, Nearest, Neighbors, VectorIndex
-
-MARGIN = 1e-5
-"""Rows this near to the k-th are scored again: products round differently with their shape."""
+from searchlab.search.indexes.scoring import MARGIN, best_first, cosines, cosines_of
 
 _BLOCK = 65_536
-# Rows gathered at a time: few enough to be scored while they lie in the cache.
-_GATHERED = 256
 # Gathering and scoring a row costs some two and a half times what its share of a product does.
 _GATHER_BELOW = 0.4
-# Scores up to which a plain sort is faster.
-_FEW = 500
-# Queries that are multiplied with all rows at a time; a product takes 4 bytes.
 # Components of a unit row are 1 at most; with far larger ones kernels would compute infinities.
 _LARGEST = 1e6
+# Queries that are multiplied with all rows at a time; a product takes 4 bytes.
 _QUERIES = 16
 _GRAPH_FIELDS = ("M", "ef_construction", "ef_search", "step_rows", "build_threads")
 
@@ -56,7 +50,7 @@ class ExactIndex(VectorIndex):
         effort: float | None = None,
     ) -> Neighbors:
         """Find the k best rows of each query, exactly; see `VectorIndex.search`."""
-        bits = check_search(self.vectors, queries, k, allowed, recall)
+        bits = check_search(self, queries, k, allowed, recall)
         rows = None if bits is None else bits.rows()
         by_product = _is_product_faster(len(self.vectors), k, rows)
         n_read = len(self.vectors) if rows is None or by_product else len(rows)
@@ -79,12 +73,12 @@ class ExactIndex(VectorIndex):
         at_least: float = -np.inf,
     ) -> Nearest:
         """Find the k best rows that are near enough; see `VectorIndex.nearest`."""
-        bits, least = check_nearest(self.vectors, query, k, allowed, at_least)
+        bits, least = check_nearest(self, query, k, allowed, at_least)
         return nearest(self.vectors, query, k, allowed=bits, least=least)
 
 
 def check_search(
-    vectors: Embeddings,
+    index: VectorIndex,
     queries: Embeddings,
     k: int,
     allowed: Allowed | None,
@@ -98,7 +92,7 @@ def check_search(
     Raises:
         InputError: Says which argument and why.
     """
-    dim = vectors.shape[1]
+    dim = index.dim
     if queries.ndim != 2 or queries.shape[1] != dim:
         msg = f"queries must have shape (n_queries, {dim}), got {queries.shape}"
         raise InputError(msg)
@@ -111,11 +105,11 @@ def check_search(
     if recall is not None and not 0 < recall <= 1:
         msg = f"recall must be above 0 and at most 1, got {recall!r}"
         raise InputError(msg)
-    return _bitmap(allowed, len(vectors))
+    return _bitmap(allowed, len(index))
 
 
 def check_nearest(
-    vectors: Embeddings, query: Embeddings, k: int, allowed: Allowed | None, at_least: float
+    index: VectorIndex, query: Embeddings, k: int, allowed: Allowed | None, at_least: float
 ) -> tuple[Bitmap | None, np.float32]:
     """Check the arguments of `VectorIndex.nearest`.
 
@@ -125,7 +119,7 @@ def check_nearest(
     Raises:
         InputError: Says which argument and why.
     """
-    dim = vectors.shape[1]
+    dim = index.dim
     if query.shape != (dim,):
         msg = f"query must have shape ({dim},), got {query.shape}"
         raise InputError(msg)
@@ -139,12 +133,12 @@ def check_nearest(
         msg = f"at_least must be a number, got {at_least!r}"
         raise InputError(msg)
     if at_least == -np.inf:
-        return _bitmap(allowed, len(vectors)), np.float32(at_least)
+        return _bitmap(allowed, len(index)), np.float32(at_least)
     with np.errstate(over="ignore"):
         least = np.float32(at_least)
     if float(least) < at_least:
         least = np.nextafter(least, np.float32(np.inf))
-    return _bitmap(allowed, len(vectors)), least
+    return _bitmap(allowed, len(index)), least
 
 
 def _bitmap(allowed: Allowed | None, n_photos: int) -> Bitmap | None:
@@ -167,65 +161,6 @@ def empty_neighbors(n_queries: int, k: int, *, rows_read: int = 0) -> Neighbors:
     rows = np.full((n_queries, k), -1, dtype=np.int64)
     scores = np.full((n_queries, k), -np.inf, dtype=np.float32)
     return Neighbors(rows, scores, np.full(n_queries, rows_read, dtype=np.int64))
-
-
-def cosines(vectors: Embeddings, query: Embeddings) -> NDArray[np.float32]:
-    """Score rows one by one, each in the same order of operations.
-
-    Args:
-        vectors: (n, dim) unit rows.
-        query: (dim,) unit row.
-
-    Returns:
-        (n,) float32; the score of a row is the same to the last bit, whatever rows come with it.
-    """
-    # Contiguous, as the order of operations depends on the stride.
-    query = np.ascontiguousarray(query)
-    return np.asarray(np.einsum("ij,j->i", vectors, query, optimize=False))
-
-
-def cosines_of(
-    vectors: Embeddings, query: Embeddings, rows: NDArray[np.int64]
-) -> NDArray[np.float32]:
-    """Score some rows out of all, as `cosines` does.
-
-    Args:
-        vectors: (n_photos, dim) unit rows.
-        query: (dim,) unit row.
-        rows: (n,) positions, in any order; ascending ones are read fastest.
-
-    Returns:
-        (n,) float32 in the order of `rows`.
-    """
-    if len(rows) <= _GATHERED:
-        return cosines(vectors[rows], query)
-    scores = np.empty(len(rows), dtype=np.float32)
-    for start in range(0, len(rows), _GATHERED):
-        block = slice(start, start + _GATHERED)
-        scores[block] = cosines(vectors[rows[block]], query)
-    return scores
-
-
-def best_first(scores: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Order positions by score, the highest first, ties by position.
-
-    The same as a stable sort of the negated scores, but several times faster for many of them:
-    score and position are sorted as one integer.
-
-    Args:
-        scores: (n,) float32 without NaN, n below 2 ** 32.
-
-    Returns:
-        (n,) int64 positions.
-    """
-    if len(scores) <= _FEW:
-        return np.argsort(-scores, kind="stable")
-    # Adding 0 makes a minus zero plain, so that the two are a tie.
-    bits = (scores + np.float32(0)).view(np.int32)
-    ascending = np.where(bits < 0, bits ^ np.int32(0x7FFF_FFFF), bits)
-    keys = (~ascending).astype(np.int64) << 32 | np.arange(len(scores))
-    keys.sort()
-    return np.asarray(keys & 0xFFFF_FFFF)
 
 
 def nearest(

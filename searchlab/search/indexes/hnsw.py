@@ -18,16 +18,10 @@ from searchlab.config import Config
 from searchlab.errors import DataError, InputError, MismatchError
 from searchlab.models.protocol import Embeddings
 from searchlab.search.filters.bitmaps import Bitmap
-from searchlab.search.indexes.exact import (
-    best_first,
-    check_nearest,
-    check_search,
-    cosines_of,
-    empty_neighbors,
-    nearest,
-)
+from searchlab.search.indexes.exact import check_nearest, check_search, empty_neighbors, nearest
 from searchlab.search.indexes.graph_files import check_graph_file
 from searchlab.search.indexes.protocol import Allowed, Nearest, Neighbors, VectorIndex
+from searchlab.search.indexes.scoring import best_first, cosines_of
 
 _GRAPH = "graph.hnsw"
 # The share of dead nodes at which walking around them costs more than a new graph.
@@ -177,7 +171,7 @@ class HnswIndex(VectorIndex):
             effort: `ef_search`, nodes that a walk keeps in view, at least 1; that of the index if
                 left out.
         """
-        bits = check_search(self.vectors, queries, k, allowed, recall)
+        bits = check_search(self, queries, k, allowed, recall)
         ef_search = self.ef_search if effort is None else int(effort)
         if ef_search < 1:
             msg = f"effort must be an ef_search of at least 1, got {effort}"
@@ -208,7 +202,7 @@ class HnswIndex(VectorIndex):
         at_least: float = -np.inf,
     ) -> Nearest:
         """Find the k best rows that are near enough, exactly; see `VectorIndex.nearest`."""
-        bits, least = check_nearest(self.vectors, query, k, allowed, at_least)
+        bits, least = check_nearest(self, query, k, allowed, at_least)
         return nearest(self.vectors, query, k, allowed=bits, least=least)
 
     def _search_graph(

@@ -14,8 +14,11 @@ from numpy.typing import NDArray
 
 from searchlab.config import Config
 from searchlab.models.protocol import Embeddings
+from searchlab.search import merging
 from searchlab.search.filters.bitmaps import Bitmap
-from searchlab.search.words.matches import SCORED_ONE_BY_ONE, Gains
+from searchlab.search.indexes.scoring import cosines_of
+from searchlab.search.merging import Scored
+from searchlab.search.words.matches import NO_GAINS, SCORED_ONE_BY_ONE, Gains
 
 Allowed = Bitmap | NDArray[np.bool_]
 """Rows that may be found, as bits or as an (n_photos,) mask."""
@@ -55,6 +58,8 @@ class Nearest(NamedTuple):
 class VectorIndex(ABC):
     """Nearest rows by cosine.
 
+    Searches ask for rows and their cosines alone, since `vectors` may lie on other machines.
+
     Attributes:
         vectors: (n_photos, dim) unit rows, in the order of the photo table; may be memory-mapped.
         approximate: Whether `search` may miss a neighbour. Such an index overrides `estimate`, and
@@ -65,13 +70,26 @@ class VectorIndex(ABC):
     """
 
     vectors: Embeddings
-    approximate: ClassVar[bool] = False
-    mode: ClassVar[str] = "exact"
+    approximate: bool = False
+    mode: str = "exact"
     idle_fields: ClassVar[tuple[str, ...]] = ()
-    costs_by_depth: ClassVar[bool] = True
+    costs_by_depth: bool = True
 
     def __len__(self) -> int:
         return len(self.vectors)
+
+    @property
+    def dim(self) -> int:
+        """Numbers of a row."""
+        return int(self.vectors.shape[1])
+
+    def read_rows(self, rows: NDArray[np.int64]) -> Embeddings:
+        """Return the vectors of some rows, in their order; (n_rows, dim) float32."""
+        return np.array(self.vectors[rows])
+
+    def score_rows(self, query: Embeddings, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the cosines of some rows, in their order; (n_rows,), as `nearest` scores them."""
+        return cosines_of(self.vectors, query, rows)
 
     @property
     def size_bytes(self) -> int:
@@ -199,6 +217,52 @@ class VectorIndex(ABC):
         Raises:
             InputError: Wrong shapes, k below 0, or a number that is not finite.
         """
+
+    def best(
+        self,
+        query: Embeddings,
+        k: int,
+        gains: Gains = NO_GAINS,
+        *,
+        allowed: Bitmap | None = None,
+        at_least: float = -np.inf,
+    ) -> Scored:
+        """Find the k best rows by cosine and gain; exact with every index.
+
+        Args:
+            query: (dim,) float32.
+            k: Rows wanted at most, 0 or more.
+            gains: What allowed rows gain over their cosine.
+            allowed: Rows that may be found; all if left out.
+            at_least: Least score of a result.
+
+        Returns:
+            Rows and scores, best first, ties by row; float32 where nothing is gained, else float64.
+        """
+        return merging.nearest(self, query, k, gains, allowed=allowed, at_least=at_least)
+
+    def nearly_best(
+        self,
+        query: Embeddings,
+        k: int,
+        gains: Gains = NO_GAINS,
+        *,
+        allowed: Bitmap | None = None,
+        effort: float | None = None,
+    ) -> Scored:
+        """Find the k best rows by cosine and gain, but for what a search may miss.
+
+        Args:
+            query: (dim,) float32.
+            k: Rows wanted, at least 1.
+            gains: What allowed rows gain over their cosine.
+            allowed: Rows that may be found; all if left out.
+            effort: As in `search`.
+
+        Returns:
+            min(k, allowed) rows and scores, as `best` gives them.
+        """
+        return merging.nearly_nearest(self, query, k, gains, allowed=allowed, effort=effort)
 
     def candidates(
         self,

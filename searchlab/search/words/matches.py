@@ -182,6 +182,11 @@ class Gains:
         gained[self.rows] = self.values[self.steps]
         return gained
 
+    def cut(self, start: int, stop: int) -> Gains:
+        """Return the gains of the photos from row `start` to `stop`, as rows from 0 on."""
+        part = slice(*np.searchsorted(self.rows, (start, stop)).tolist())
+        return Gains(self.rows[part] - start, self.steps[part], self.values)
+
     def groups(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
         """Yield all rows, ascending, and their gains: first the largest, few; then ever more."""
         if len(self.rows) <= SCORED_ONE_BY_ONE:

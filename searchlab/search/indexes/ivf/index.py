@@ -22,14 +22,7 @@ from searchlab.errors import DataError, InputError, MismatchError
 from searchlab.models.protocol import Embeddings
 from searchlab.photos.columns import open_columns, save_columns
 from searchlab.search.filters.bitmaps import Bitmap
-from searchlab.search.indexes.exact import (
-    best_first,
-    check_nearest,
-    check_search,
-    cosines_of,
-    empty_neighbors,
-    nearest,
-)
+from searchlab.search.indexes.exact import check_nearest, check_search, empty_neighbors, nearest
 from searchlab.search.indexes.ivf.early_stop import hold_out, learn_stopping, learn_texts
 from searchlab.search.indexes.ivf.kmeans import blocks
 from searchlab.search.indexes.ivf.lists import (
@@ -48,6 +41,7 @@ from searchlab.search.indexes.ivf.search import (
 )
 from searchlab.search.indexes.ivf.stopping import Stopping
 from searchlab.search.indexes.protocol import Allowed, Nearest, Neighbors, VectorIndex
+from searchlab.search.indexes.scoring import best_first, cosines_of
 from searchlab.search.words.matches import NO_GAINS, Gains
 
 _FILE = "lists.columns"
@@ -174,7 +168,7 @@ class IvfIndex(VectorIndex):
         both over the index's own `recall`.
         """
         target = recall if effort is None else effort
-        bits = check_search(self.vectors, queries, k, allowed, target)
+        bits = check_search(self, queries, k, allowed, target)
         target = self.recall if target is None else target
         answers = empty_neighbors(len(queries), k)
         rows_read = np.zeros(len(queries), dtype=np.int64)
@@ -263,7 +257,7 @@ class IvfIndex(VectorIndex):
         at_least: float = -np.inf,
     ) -> Nearest:
         """Find the k best rows that are near enough, exactly; see `VectorIndex.nearest`."""
-        bits, least = check_nearest(self.vectors, query, k, allowed, at_least)
+        bits, least = check_nearest(self, query, k, allowed, at_least)
         return self._nearest(query, k, bits, least)[0]
 
     def _nearest(

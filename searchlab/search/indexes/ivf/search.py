@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 from searchlab.models.protocol import Embeddings
 from searchlab.search.filters.bitmaps import Bitmap
-from searchlab.search.indexes.exact import cosines
 from searchlab.search.indexes.ivf._kernels.gather import gather
 from searchlab.search.indexes.ivf._kernels.scan import scan
 from searchlab.search.indexes.ivf._kernels.sweep import sweep
 from searchlab.search.indexes.ivf.lists import Lists
+from searchlab.search.indexes.scoring import cosines
 from searchlab.search.words.matches import NO_GAINS, Gains
 
 _NO_WORDS = np.zeros(0, dtype=np.uint64)
