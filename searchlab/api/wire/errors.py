@@ -172,8 +172,8 @@ KINDS = {
         (
             "OVERLOADED",
             503,
-            "The server has more requests than it can work on, cannot reach its database, or is "
-            "not ready yet.",
+            "The server has more requests than it can work on, cannot reach its database or a part "
+            "of its library, or is not ready yet.",
             "the server must be free to answer, got one that is not; send it again",
             "Wait for `Retry-After` seconds.",
         ),
@@ -241,6 +241,7 @@ CODES: dict[type[Exception], str] = {
     FullError: "LIMIT_REACHED",
     errors.ForbiddenError: "FORBIDDEN",
     errors.QuotaError: "QUOTA_EXCEEDED",
+    errors.UnavailableError: "OVERLOADED",
     errors.MissingExtraError: INTERNAL,
     errors.MismatchError: INTERNAL,
     errors.DataError: INTERNAL,
