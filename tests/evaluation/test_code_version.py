@@ -167,7 +167,9 @@ def test_a_study_names_code_that_is_there_and_how_its_figures_are_checked(name):
     for function in filter(None, (study.recompute, study.summary)):
         module = function.partition(":")[0]
         assert importlib.util.find_spec(module) is not None
-    assert study.load_recompute() is None or callable(study.load_recompute())
+    for pattern in study.only or ("any/record",):
+        function = study.load_recompute(*pattern.replace("*", "any").split("/"))
+        assert callable(function) if study.recompute else function is None
     module = study.recompute.partition(":")[0]
     if module.startswith("searchlab"):
         assert module in import_closure(modules_below(PACKAGE), study.code)
