@@ -7,15 +7,15 @@ the library knows, so that folders of photos must be mounted alike on all nodes.
 
 from __future__ import annotations
 
-import os
 import uuid
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from searchlab.cluster.connecting import connect, parse_address
 from searchlab.cluster.parts import (
     PLAN,
     Shard,
@@ -28,7 +28,7 @@ from searchlab.cluster.parts import (
     write_plan,
 )
 from searchlab.cluster.storage import Store
-from searchlab.errors import InputError, MismatchError, MissingExtraError, SearchlabError
+from searchlab.errors import InputError, MismatchError, SearchlabError
 from searchlab.files import write_atomically
 from searchlab.library.cache import ContentCache
 from searchlab.library.embed import CHANGED, embed_pictures, find_unknown, images_at_once
@@ -57,16 +57,7 @@ def open_runner(name: str, **options: Any) -> RayRunner:
         InputError: It is no such name.
         MissingExtraError: Ray is not installed.
     """
-    kind, _, address = name.partition(":")
-    if kind != "ray" or not address:
-        msg = f"a runner must be ray:local or ray:ADDRESS, got {name!r}"
-        raise InputError(msg)
-    try:
-        import ray  # noqa: F401
-    except ImportError as error:
-        msg = f"{name} must find ray, got none; pip install 'searchlab[cluster]'"
-        raise MissingExtraError(msg) from error
-    return RayRunner(address, **options)
+    return RayRunner(parse_address(name), **options)
 
 
 @dataclass(frozen=True)
@@ -130,7 +121,7 @@ class RayRunner:
         )
         write_plan(store, shards)
         with (
-            self._connected(),
+            connect(f"ray:{self.address}"),
             progress.step("embedding photos", len(todo), unit="images") as step,
             closing(self._run(store, work, shards, cache, thumbnails)) as run,
         ):
@@ -202,27 +193,6 @@ class RayRunner:
         fits = [there.get("CPU", 0) / self.cpus] if self.cpus else []
         fits += [there.get("GPU", 0) / self.gpus] if self.gpus else []
         return max(1, _WAITING * int(min(fits, default=1)))
-
-    @contextmanager
-    def _connected(self) -> Iterator[None]:
-        import ray
-
-        if ray.is_initialized():  # the caller's own, which stays
-            yield
-            return
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        options: dict[str, Any] = {"log_to_driver": False, "logging_level": "warning"}
-        if self.address == "local":
-            options |= {"num_cpus": os.cpu_count(), "include_dashboard": False}
-        try:
-            ray.init(address=self.address, **options)
-        except (ConnectionError, RuntimeError, ValueError) as error:
-            msg = f"ray:{self.address} must be a cluster that can be reached, got: {error}"
-            raise SearchlabError(msg) from error
-        try:
-            yield
-        finally:
-            ray.shutdown()
 
 
 def embed_shard(shard: Shard, work: str, options: Mapping[str, Any], threads: int) -> None:

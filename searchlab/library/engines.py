@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+from searchlab.config import Config
 from searchlab.errors import InputError, MismatchError
 from searchlab.library.retention import KEPT
-from searchlab.library.snapshots import current_id, open_snapshot
+from searchlab.library.snapshots import OpenVectors, Snapshot, current_id, open_snapshot
 from searchlab.models import load_model
 from searchlab.models.canaries import CanaryCheck
 from searchlab.models.protocol import Embedder
@@ -33,8 +35,10 @@ class Engines:
         thumbnail: Callable[[Photo], Path | None],
         *,
         for_others: bool = False,
+        open_vectors: OpenVectors | None = None,
     ) -> None:
         self._folder, self._for_others = folder, for_others
+        self._open_vectors = open_vectors
         self._key = key
         self._thumbnail = thumbnail
         self._engines: dict[str, SearchEngine] = {}
@@ -57,8 +61,8 @@ class Engines:
             return engine
         with self._opening:
             if name not in self._engines:
-                snapshot = open_snapshot(self._folder, name)
-                config = snapshot.config.for_others() if self._for_others else snapshot.config
+                snapshot = open_snapshot(self._folder, name, open_vectors=self._open_vectors)
+                config = self._config_of(snapshot)
                 model = self._load(config.model)
                 self._make_room(name)
                 self._engines[name] = SearchEngine(
@@ -76,6 +80,11 @@ class Engines:
                 )
             self._used[name] = time.monotonic()
             return self._engines[name]
+
+    def _config_of(self, snapshot: Snapshot) -> Config:
+        config = snapshot.config.for_others() if self._for_others else snapshot.config
+        # What was measured of one index does not hold for another, over a part of the photos.
+        return config if self._open_vectors is None else replace(config, tuning=None)
 
     def _load(self, spec: str) -> Embedder:
         try:

@@ -38,7 +38,13 @@ from searchlab.library.embed import thumbnail_path
 from searchlab.library.engines import Engines
 from searchlab.library.roots import KEY_FILE, LIBRARY_FILE, Root
 from searchlab.library.sample_texts import teach_texts
-from searchlab.library.snapshots import Snapshot, check_snapshot, current_id, open_snapshot
+from searchlab.library.snapshots import (
+    OpenVectors,
+    Snapshot,
+    check_snapshot,
+    current_id,
+    open_snapshot,
+)
 from searchlab.models import load_model
 from searchlab.photos.photo import Photo
 from searchlab.photos.table import PhotoTable
@@ -63,8 +69,15 @@ class Library:
         for_others: Whether words are looked up only in texts that others are shown.
     """
 
-    def __init__(self, folder: Path, *, for_others: bool = False) -> None:
+    def __init__(
+        self, folder: Path, *, for_others: bool = False, open_vectors: OpenVectors | None = None
+    ) -> None:
         """Open a library that exists; `create_library` makes one.
+
+        Args:
+            folder: The library's folder.
+            for_others: Whether words are looked up only in texts that others are shown.
+            open_vectors: Opens the vectors that are searched where they do not lie here.
 
         Raises:
             NotFoundError: There is none.
@@ -90,7 +103,9 @@ class Library:
             )
             raise DataError(msg)
         self.key = read_key(folder / KEY_FILE)
-        self._engines = Engines(folder, self.key, self.thumbnail, for_others=for_others)
+        self._engines = Engines(
+            folder, self.key, self.thumbnail, for_others=for_others, open_vectors=open_vectors
+        )
         self._live: dict[tuple[str, str], NDArray[np.bool_]] = {}
         self._opening_live = threading.Lock()
 

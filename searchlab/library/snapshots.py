@@ -53,6 +53,10 @@ _UNREADABLE = (
 _NAME = re.compile(r"\d{6,}-[0-9a-f]{8}", re.ASCII)
 
 
+OpenVectors = Callable[[Path, str, Config, PhotoTable], VectorIndex]
+"""Opens the vectors of a snapshot: library, name of the snapshot, configuration and photos."""
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """An opened snapshot.
@@ -258,8 +262,15 @@ def _last_id(folder: Path) -> str | None:
         return None
 
 
-def open_snapshot(folder: Path, snapshot_id: str) -> Snapshot:
+def open_snapshot(
+    folder: Path, snapshot_id: str, *, open_vectors: OpenVectors | None = None
+) -> Snapshot:
     """Open a snapshot and check that its files are the ones that were written.
+
+    Args:
+        folder: The library.
+        snapshot_id: The snapshot.
+        open_vectors: Opens vectors and index elsewhere, in place of the files here.
 
     Raises:
         DataError: A file is missing, damaged or of another version; names file and remedy.
@@ -276,18 +287,10 @@ def open_snapshot(folder: Path, snapshot_id: str) -> Snapshot:
     if labels.min(initial=0) < 0 or (np.diff(labels) == 0).any():
         raise DataError(broken(place / _PHOTOS, "labels below 0, or one of two photos"))
     facets = Facets.open(place / _FACETS, table)
-    try:
-        # A plain view of the map: the memmap class costs microseconds at every slice.
-        vectors = np.asarray(np.load(place / "vectors.npy", mmap_mode="r"))
-        if vectors.dtype != np.float32 or vectors.ndim != 2 or len(vectors) != len(table):
-            msg = f"{vectors.dtype} {vectors.shape} for {len(table)} photos"
-            raise ValueError(msg)
-        if not vectors.flags.c_contiguous or not 1 <= vectors.shape[1] <= _LONGEST:
-            msg = f"rows of {vectors.shape[1]} numbers that do not lie one after the other"
-            raise ValueError(msg)
-    except _UNREADABLE as error:
-        raise DataError(broken(place / "vectors.npy", str(error))) from error
-    index = open_index(place, vectors, config, labels=table.labels)
+    if open_vectors is None:
+        index = _open_index(place, config, table)
+    else:
+        index = open_vectors(folder, snapshot_id, config, table)
     return Snapshot(
         snapshot_id=snapshot_id,
         config=config,
@@ -299,6 +302,21 @@ def open_snapshot(folder: Path, snapshot_id: str) -> Snapshot:
         next_label=manifest["next_label"],
         canaries=manifest["canaries"],
     )
+
+
+def _open_index(place: Path, config: Config, table: PhotoTable) -> VectorIndex:
+    try:
+        # A plain view of the map: the memmap class costs microseconds at every slice.
+        vectors = np.asarray(np.load(place / "vectors.npy", mmap_mode="r"))
+        if vectors.dtype != np.float32 or vectors.ndim != 2 or len(vectors) != len(table):
+            msg = f"{vectors.dtype} {vectors.shape} for {len(table)} photos"
+            raise ValueError(msg)
+        if not vectors.flags.c_contiguous or not 1 <= vectors.shape[1] <= _LONGEST:
+            msg = f"rows of {vectors.shape[1]} numbers that do not lie one after the other"
+            raise ValueError(msg)
+    except _UNREADABLE as error:
+        raise DataError(broken(place / "vectors.npy", str(error))) from error
+    return open_index(place, vectors, config, labels=table.labels)
 
 
 def check_snapshot(folder: Path, snapshot_id: str) -> list[str]:

@@ -84,12 +84,12 @@ def test_a_state_that_is_dropped_while_a_cursor_opens_it_says_to_search_again(
     cursor = library.search(Query(text="red"), per_page=4).next_cursor
     place, open_it = library.folder / "snapshots" / name, engines.open_snapshot
 
-    def dropped(*where):
+    def dropped(*where, **how):
         if gone:
             shutil.rmtree(place)
         else:
             (place / "vectors.npy").unlink()
-        return open_it(*where)
+        return open_it(*where, **how)
 
     monkeypatch.setattr(engines, "open_snapshot", dropped)
     with pytest.raises(CursorError if gone else DataError, match="search again" if gone else "npy"):

@@ -1,0 +1,163 @@
+"""The part of a snapshot that a shard answers for, mapped from the snapshot's own files.
+
+DIR/cluster/indexes/KEY/   the index over a part, built once and named by the vectors it is over
+
+Nothing else is written for shards, so that a library may be cut anew at any time.
+"""
+
+from __future__ import annotations
+
+import bisect
+import hashlib
+import itertools
+import shutil
+import uuid
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from searchlab.cluster.shards import Part, cut_evenly
+from searchlab.config import Config
+from searchlab.errors import DataError, MismatchError
+from searchlab.library.manifests import check_file, parse_manifest
+from searchlab.library.sample_texts import teach_texts
+from searchlab.models import load_model
+from searchlab.models.protocol import Embeddings
+from searchlab.models.remembered import named_by
+from searchlab.photos.table import PhotoTable
+from searchlab.search.indexes import VectorIndex, build_index, index_class, open_index
+
+_VECTORS, _PHOTOS = "vectors.npy", "photos.columns"
+_BLOCK_ROWS = 65_536
+_UNEVEN = 2.0  # times the mean, from which the largest shard is cut anew
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a shard's photos stand.
+
+    Attributes:
+        snapshot_id: The snapshot.
+        manifest: SHA-256 of its manifest, by which a snapshot of the same name is told apart.
+        start: Row of the first photo.
+        stop: Row after the last one.
+    """
+
+    snapshot_id: str
+    manifest: str
+    start: int
+    stop: int
+
+
+def manifest_digest(folder: Path, snapshot_id: str) -> str:
+    """Return the SHA-256 of a snapshot's manifest.
+
+    Raises:
+        MismatchError: It is not there.
+    """
+    return hashlib.sha256(_read_manifest(folder, snapshot_id)).hexdigest()
+
+
+def open_part(folder: Path, place: Place) -> Part:
+    """Map a shard's part of a snapshot, and build or open the index over it.
+
+    Args:
+        folder: The library as this node sees it.
+        place: The part.
+
+    Raises:
+        MismatchError: The snapshot here is another one, or there is none.
+        DataError: Its files are damaged.
+    """
+    content = _read_manifest(folder, place.snapshot_id)
+    if hashlib.sha256(content).hexdigest() != place.manifest:
+        msg = (
+            f"snapshot {place.snapshot_id} in {folder} must be the one that is served, got another "
+            "of that name; bring the same to every node, as by `searchlab pull`"
+        )
+        raise MismatchError(msg)
+    snapshot = folder / "snapshots" / place.snapshot_id
+    manifest = parse_manifest(content, snapshot)
+    check_file(snapshot / _VECTORS, manifest["files"][_VECTORS], whole=False)
+    vectors = np.asarray(np.load(snapshot / _VECTORS, mmap_mode="r"))
+    if place.stop > len(vectors):
+        msg = f"a shard must be of {len(vectors)} photos, got {place}"
+        raise MismatchError(msg)
+    config = Config.from_dict(manifest["config"])
+    return Part(_open_index(folder, snapshot, vectors[place.start : place.stop], config))
+
+
+def _open_index(folder: Path, snapshot: Path, vectors: Embeddings, config: Config) -> VectorIndex:
+    labels = np.arange(len(vectors))
+    if not index_class(config).approximate:  # which costs nothing to build
+        return build_index(vectors, config, labels)
+    kept = folder / "cluster" / "indexes" / _key(vectors, config)
+    if kept.is_dir():
+        with suppress(DataError):  # damaged: built again
+            return open_index(kept, vectors, config, labels=labels)
+        shutil.rmtree(kept, ignore_errors=True)
+    index = build_index(vectors, config, labels)
+    if index.wants_texts:
+        with named_by(folder):
+            model = load_model(config.model)
+        teach_texts(index, PhotoTable.open(snapshot / _PHOTOS), model)
+    partial = kept.with_name(f".{uuid.uuid4().hex}.part")
+    partial.mkdir(parents=True)
+    index.save(partial)
+    try:
+        partial.rename(kept)
+    except OSError:  # another replica on this node was first
+        shutil.rmtree(partial, ignore_errors=True)
+    return index
+
+
+def _key(vectors: Embeddings, config: Config) -> str:
+    digest = hashlib.sha256(config.index_id.encode())
+    for start in range(0, len(vectors), _BLOCK_ROWS):
+        digest.update(np.ascontiguousarray(vectors[start : start + _BLOCK_ROWS]).data)
+    return digest.hexdigest()[:32]
+
+
+def _read_manifest(folder: Path, snapshot_id: str) -> bytes:
+    try:
+        return (folder / "snapshots" / snapshot_id / "manifest.json").read_bytes()
+    except OSError as error:
+        msg = (
+            f"snapshot {snapshot_id} must be in {folder} on every node, got none; bring it there, "
+            "as by `searchlab pull`"
+        )
+        raise MismatchError(msg) from error
+
+
+# -- where shards begin ---------------------------------------------------------------------------
+
+
+def cut_table(table: PhotoTable, n_shards: int, firsts: Sequence[str] = ()) -> list[range]:
+    """Cut a table where it was cut before, so that shards whose photos stayed are the same.
+
+    Args:
+        table: The photos, sorted by `photo_id`.
+        n_shards: How many.
+        firsts: `photo_id` of the first photo of each shard of the snapshot before.
+
+    Returns:
+        A range for each shard; even ones where there was no cut before, or where one shard has
+        grown to more than twice the mean.
+    """
+    even = cut_evenly(len(table), n_shards)
+    if len(firsts) != n_shards:
+        return even
+    ids = table.column("photo_id")
+    starts = [0, *(bisect.bisect_left(ids, first) for first in firsts[1:]), len(table)]
+    ranges = [range(start, stop) for start, stop in itertools.pairwise(starts)]
+    largest = max(map(len, ranges))
+    return even if largest * n_shards > _UNEVEN * max(len(table), n_shards) else ranges
+
+
+def first_ids(table: PhotoTable, ranges: Sequence[range]) -> list[str]:
+    """Return the `photo_id` that each range begins with; for an empty one that of the next."""
+    ids = table.column("photo_id")
+    return [ids[rows.start] if rows.start < len(table) else "~" for rows in ranges]

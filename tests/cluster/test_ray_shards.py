@@ -1,0 +1,184 @@
+"""Shards as actors on Ray: one machine's answers, whoever dies, and never a part of them."""
+
+import time
+
+import numpy as np
+import pytest
+
+from searchlab.cluster.ray_shards import RayShards, ShardServer, serve_shards
+from searchlab.cluster.shard_files import Place, manifest_digest
+from searchlab.config import Config
+from searchlab.errors import InputError, MismatchError, MissingExtraError, UnavailableError
+from searchlab.library.library import open_library
+from searchlab.library.snapshots import current_id
+from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.search.queries import Query
+from tests.support import library_world
+from tests.support.library_world import ALL, ranked
+
+index = library_world.index
+library = library_world.library
+photos = library_world.photos
+put = library_world.put
+
+QUERIES = (
+    Query(text="red"),
+    Query(text="dark blue", filter=PhotoFilter(orientation="landscape"), sort_by="newest"),
+    Query(text="12", score_threshold=0.2),
+    ALL,
+)
+
+
+@pytest.fixture
+def filled(library, put, index):
+    for number in range(24):
+        put(f"{number:02d}.png", number)
+    index()
+    return library
+
+
+def test_a_server_of_a_shard_keeps_the_snapshots_that_cursors_may_name(filled, put, index):
+    server, places = ShardServer(str(filled.folder)), []
+    for number in range(4):
+        put("00.png", 100 + number)
+        index()
+        name = current_id(filled.folder)
+        places.append(Place(name, manifest_digest(filled.folder, name), 8, 16))
+        assert server.open(places[-1]) == filled.engine.index.dim
+    rows = {"rows": np.arange(8)}
+    vectors = filled.engine.index.vectors[8:16]
+    assert server.answer(places[-1], "index.read_rows", rows).tobytes() == vectors.tobytes()
+    with pytest.raises(MismatchError, match="got another of that name"):
+        server.answer(Place(places[-1].snapshot_id, "0" * 64, 8, 16), "index.read_rows", rows)
+
+
+def test_serving_on_shards_needs_an_address_and_ray(filled, monkeypatch):
+    with (
+        pytest.raises(InputError, match="must be ray:local or ray:ADDRESS, got 'local'"),
+        serve_shards(filled.folder, "local", n_shards=2),
+    ):
+        pass
+    monkeypatch.setitem(__import__("sys").modules, "ray", None)
+    with (
+        pytest.raises(MissingExtraError, match=r"pip install 'searchlab\[cluster\]'"),
+        serve_shards(filled.folder, "ray:local", n_shards=2),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"n_shards": 0}, {"n_shards": 2, "n_replicas": 0}, {"n_shards": 2, "timeout_s": 0}]
+)
+def test_numbers_that_are_too_small_are_refused(tmp_path, wrong):
+    with pytest.raises(InputError, match="shards and replicas must be at least 1, processors"):
+        RayShards(tmp_path, **wrong)
+
+
+# -- on Ray -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def ray():
+    module = pytest.importorskip("ray", reason="ray: pip install 'searchlab[cluster]'")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        module.shutdown()
+        module.init(
+            num_cpus=2,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level="error",
+            object_store_memory=200 * 2**20,
+        )
+        yield module
+        module.shutdown()
+
+
+def served(library, n_shards, n_replicas=1, **options):
+    options = {"cpus": 0.1, "timeout_s": 20.0} | options
+    return serve_shards(
+        library.folder, "ray:local", n_shards=n_shards, n_replicas=n_replicas, **options
+    )
+
+
+@pytest.mark.slow
+def test_a_library_on_actors_ranks_as_one_machine_does(ray, filled):
+    with served(filled, 3) as there:
+        for query in QUERIES:
+            here, ranking = filled.engine.rank(query), there.engine.rank(query)
+            assert ranking.rows.tolist() == here.rows.tolist()
+            assert ranking.scores.tobytes() == here.scores.tobytes()
+            assert ranking.total == here.total
+        by_photo = Query(photo_id=filled.engine.table.photo_ids([9])[0])
+        assert ranked(there, by_photo) == ranked(filled, by_photo)
+
+
+@pytest.mark.slow
+def test_a_graph_is_searched_on_every_shard(ray, library, put, index):
+    for number in range(24):
+        put(f"{number:02d}.png", number)
+    index(config=Config(model="palette", index="hnsw", step_rows=0, depth=5, ef_search=300))
+    with served(library, 2) as there:
+        plan = there.engine.plan(Query(text="red"))
+        assert plan.explain().startswith("graph: on each of 2 shards")
+        assert len(ranked(there, Query(text="red"))) == 24
+    assert len(list((library.folder / "cluster" / "indexes").iterdir())) == 2
+
+
+@pytest.mark.slow
+def test_a_lost_replica_costs_no_error_and_a_lost_shard_is_told_in_time(ray, filled):
+    with served(filled, 2, n_replicas=2) as there:
+        expected = ranked(filled, QUERIES[0])
+        assert ranked(there, QUERIES[0]) == expected
+        # What `serve_shards` holds; which shard it is matters to nobody.
+        shards = there._engines._open_vectors.__self__
+        ray.kill(shards.actors[1][0], no_restart=True)
+        for _ in range(5):
+            assert ranked(there, QUERIES[0]) == expected
+        ray.kill(shards.actors[1][1], no_restart=True)
+        started = time.monotonic()
+        with pytest.raises(UnavailableError, match="shard 2 of 2 must answer within 20 s"):
+            there.search(QUERIES[0])
+        assert time.monotonic() - started < 25
+
+
+@pytest.mark.slow
+def test_an_actor_that_is_started_again_opens_what_it_is_asked_about(ray, filled):
+    with served(filled, 2, n_replicas=2) as there:
+        expected = ranked(filled, QUERIES[0])
+        assert ranked(there, QUERIES[0]) == expected
+        for some in there._engines._open_vectors.__self__.actors:
+            ray.kill(some[0], no_restart=False)
+        for _ in range(5):
+            assert ranked(there, QUERIES[0]) == expected
+
+
+@pytest.mark.slow
+def test_a_new_snapshot_is_opened_by_all_and_cursors_go_on_in_the_old_one(
+    ray, filled, put, index, photos
+):
+    with served(filled, 3) as there:
+        first = there.search(QUERIES[0], per_page=5)
+        (photos / "07.png").unlink()
+        put("99.png", 99)
+        index()
+        fresh = open_library(filled.folder)
+        assert ranked(there, QUERIES[0]) == ranked(fresh, QUERIES[0])
+        ours = there.search(cursor=first.next_cursor)
+        theirs = fresh.search(cursor=first.next_cursor)
+        assert [hit.photo.photo_id for hit in ours] == [hit.photo.photo_id for hit in theirs]
+
+
+@pytest.mark.slow
+def test_a_snapshot_that_a_shard_cannot_open_does_not_come_into_force(ray, filled, put, index):
+    with served(filled, 2) as there:
+        old = there.engine
+        expected = ranked(there, QUERIES[0])
+        put("99.png", 99)
+        index()
+        vectors = filled.folder / "snapshots" / current_id(filled.folder) / "vectors.npy"
+        vectors.write_bytes(vectors.read_bytes()[:-40])
+        with pytest.raises(Exception, match=r"vectors.npy"):
+            _ = there.engine
+        page = old.search(QUERIES[0], per_page=100)
+        assert [hit.photo.file.rpartition("/")[2] for hit in page] == expected

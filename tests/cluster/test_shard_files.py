@@ -1,0 +1,115 @@
+"""A part of a snapshot on a shard: the right one or none, its index built once."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from searchlab.cluster import shard_files
+from searchlab.cluster.shard_files import Place, cut_table, first_ids, manifest_digest, open_part
+from searchlab.config import Config
+from searchlab.errors import MismatchError
+from searchlab.library.snapshots import current_id
+from tests.support import library_world
+
+index = library_world.index
+library = library_world.library
+photos = library_world.photos
+put = library_world.put
+
+
+@pytest.fixture
+def place(library, put, index):
+    """The middle of a library whose index is a graph."""
+    for number in range(30):
+        put(f"{number:02d}.png", number)
+    index(config=Config(model="palette", index="hnsw"))
+    name = current_id(library.folder)
+    return Place(name, manifest_digest(library.folder, name), 10, 20)
+
+
+def test_a_part_has_the_vectors_of_its_rows(library, place):
+    part = open_part(library.folder, place)
+    vectors = library.engine.index.vectors
+    assert part.index.vectors.tobytes() == vectors[10:20].tobytes()
+    near = part.index.search(vectors[[13]], 10)
+    assert sorted(near.rows[0].tolist()) == list(range(10))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"manifest": "0" * 64}, "must be the one that is served, got another of that name"),
+        ({"snapshot_id": "000009-00000000"}, "on every node, got none; bring it there"),
+        ({"stop": 31}, "a shard must be of 30 photos, got"),
+    ],
+)
+def test_another_snapshot_is_refused(library, place, wrong, message):
+    with pytest.raises(MismatchError, match=message):
+        open_part(library.folder, replace(place, **wrong))
+    with pytest.raises(MismatchError, match="got none"):
+        manifest_digest(library.folder, "000009-00000000")
+
+
+def test_an_index_is_built_once_and_again_where_it_was_damaged(library, place, monkeypatch):
+    built = []
+
+    def build(vectors, config, labels):
+        built.append(len(vectors))
+        return shard_files.index_class(config).build(vectors, config, labels=labels)
+
+    monkeypatch.setattr(shard_files, "build_index", build)
+    query = library.engine.index.vectors[[3]]
+    answers = {open_part(library.folder, place).index.search(query, 5).rows.tobytes()}
+    answers.add(open_part(library.folder, place).index.search(query, 5).rows.tobytes())
+    assert built == [10]
+    open_part(library.folder, replace(place, start=20, stop=30))
+    assert built == [10, 10]
+    files = list((library.folder / "cluster" / "indexes").glob("*/*"))
+    for file in files:
+        file.write_bytes(file.read_bytes()[:20])
+    answers.add(open_part(library.folder, place).index.search(query, 5).rows.tobytes())
+    assert (built, len(answers)) == ([10, 10, 10], 1)
+    assert not list((library.folder / "cluster" / "indexes").glob(".*"))
+
+
+# -- where shards begin ---------------------------------------------------------------------------
+
+
+def table_of(make_table, numbers):
+    return make_table(
+        *({"photo_id": f"00000000-0000-4000-8000-{number:012d}"} for number in numbers)
+    )
+
+
+def test_shards_whose_photos_stayed_are_cut_as_before(make_table):
+    before = table_of(make_table, range(0, 400, 10))
+    ranges = cut_table(before, 4)
+    firsts = first_ids(before, ranges)
+    assert [len(rows) for rows in ranges] == [10, 10, 10, 10]
+    # Two photos more in the second shard, one less in the last, where the first of it has left.
+    after = table_of(make_table, sorted({*range(0, 400, 10), 115, 155} - {300}))
+    ranges = cut_table(after, 4, firsts)
+    assert [len(rows) for rows in ranges] == [10, 12, 10, 9]
+    assert [rows.start for rows in ranges] == [0, 10, 22, 32]
+    assert ranges[-1].stop == len(after)
+
+
+def test_shards_are_cut_anew_where_one_has_grown_too_large_or_their_number_is_another(make_table):
+    before = table_of(make_table, range(0, 400, 10))
+    firsts = first_ids(before, cut_table(before, 4))
+    grown = table_of(make_table, sorted({*range(0, 400, 10), *range(301, 400)}))
+    assert {len(rows) for rows in cut_table(grown, 4, firsts)} == {32, 33}
+    assert [len(rows) for rows in cut_table(before, 2, firsts)] == [20, 20]
+
+
+def test_fewer_photos_than_shards_leave_some_empty(make_table):
+    few = table_of(make_table, [7, 9])
+    ranges = cut_table(few, 4)
+    assert [len(rows) for rows in ranges] == [0, 1, 0, 1]
+    assert cut_table(few, 4, first_ids(few, ranges)) == ranges
+    more = table_of(make_table, [3, 7, 8, 9])
+    assert sum(len(rows) for rows in cut_table(more, 4, first_ids(few, ranges))) == 4
+    none = table_of(make_table, [])
+    assert [len(rows) for rows in cut_table(none, 2)] == [0, 0]
+    assert np.all([first == "~" for first in first_ids(none, cut_table(none, 2))])
