@@ -61,7 +61,7 @@ class Engines:
             return engine
         with self._opening:
             if name not in self._engines:
-                snapshot = open_snapshot(self._folder, name, open_vectors=self._open_vectors)
+                snapshot = open_snapshot(self._folder, name, self._open_vectors)
                 config = self._config_of(snapshot)
                 model = self._load(config.model)
                 self._make_room(name)

@@ -263,7 +263,7 @@ def _last_id(folder: Path) -> str | None:
 
 
 def open_snapshot(
-    folder: Path, snapshot_id: str, *, open_vectors: OpenVectors | None = None
+    folder: Path, snapshot_id: str, open_vectors: OpenVectors | None = None
 ) -> Snapshot:
     """Open a snapshot and check that its files are the ones that were written.
 
