@@ -15,6 +15,9 @@ from searchlab.evaluation.datasets import (
     read_dataset,
     write_dataset,
 )
+from searchlab.library.ingest import index_photos
+from searchlab.library.library import create_library
+from searchlab.library.roots import check_root
 from searchlab.photos.photo import photo_id_of
 from searchlab.search.filters.photo_filter import PhotoFilter
 from tests.support.bundled import bundled
@@ -157,7 +160,7 @@ def test_everything_in_the_folder_is_in_the_revision(folder, make_picture):
         ("qrels.tsv", "q1 0 a -1\n", "qrels.tsv:1 must have a whole number from 0"),
         ("photos.jsonl", "{}\n", r"photos.jsonl:1 must be a record, got: .*file"),
         ("photos.jsonl", "[1]\n", r"photos.jsonl:1 must be a record"),
-        ("photos.jsonl", '{"file": "photos/blue.png"}\n', "must have file, source, source_photo"),
+        ("photos.jsonl", '{"title": "Blue"}\n', "must be a record|must have file"),
         (
             "photos.jsonl",
             '{"file": "no.png", "source": "mine", "source_photo_id": "1"}\n',
@@ -273,3 +276,15 @@ def test_pictures_of_one_name_are_not_written_over_each_other(folder, tmp_path):
 def test_kinds_that_ship_are_all_explained():
     kinds = {query.kind for name in ("demo", "demo-similar") for query in bundled(name).queries}
     assert kinds <= WITHHELD.keys()
+
+
+def test_a_photo_without_an_identity_has_the_one_that_it_has_in_a_library(tmp_path, make_picture):
+    """As the README's example of `photos.jsonl` has none."""
+    make_picture(tmp_path / "blue.png")
+    (tmp_path / "photos.jsonl").write_text('{"file": "blue.png", "title": "Blue"}\n')
+    (tmp_path / "queries.tsv").write_text("query_id\tlang\ttext\nq\ten\tblue\n")
+    (tmp_path / "qrels.tsv").write_text("query_id\tphoto_id\trelevance\nq\tblue.png\t1\n")
+    library = create_library(tmp_path.parent / f"{tmp_path.name}-library")
+    index_photos(library, [check_root(tmp_path)])
+    (photo_id,) = read_dataset(tmp_path).qrels["q"]
+    assert library.engine.table.photo_ids([0]) == [photo_id]

@@ -14,14 +14,14 @@ from searchlab.evaluation.datasets.dataset import Dataset
 from searchlab.evaluation.datasets.judgments import read_origins, read_qrels, write_qrels
 from searchlab.evaluation.datasets.labelled import NO_LANGUAGE, WITHHELD, LabelledQuery
 from searchlab.evaluation.datasets.rows import make_dataset, read_rows
-from searchlab.files import write_atomically
+from searchlab.files import sha256_of, write_atomically
 from searchlab.photos.photo import photo_id_of
 from searchlab.photos.sidecar import SIDECAR_NAME, Skipped, read_records
 from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.queries import DEFAULT_TEXT_ALPHA
 
 _COLUMNS = ("query_id", "lang", "kind", "text", "photo_id", "filter", "text_alpha")
-_NEEDED = ("file", "source", "source_photo_id")
+_OWN = "local"
 _DEFAULT_KIND = "written"
 
 
@@ -36,8 +36,8 @@ def read_dataset(
     The folder holds, in UTF-8:
 
     - `photos.jsonl`: one JSON object a line for every photo to search, the sidecar that
-      `searchlab index` reads, with at least `file` (relative to the folder), `source` and
-      `source_photo_id`;
+      `searchlab index` reads, with at least `file`, relative to the folder. Photos without `source`
+      and `source_photo_id` are known by their content, as they are when they are indexed;
     - `queries.tsv`: a header line, tabs, no quoting. `query_id` is needed, and `text` (with its
       BCP 47 `lang`) or `photo_id` or both; `kind` says where the query comes from, `written` if
       left out; `filter` is a JSON object of PhotoFilter's fields; `text_alpha` is 0 to 10. An
@@ -149,11 +149,20 @@ def _records(path: Path) -> list[dict[str, Any]]:
             raise InputError(msg)
     lines = path.read_text("utf-8").split("\n")
     records: list[dict[str, Any]] = [json.loads(line) for line in lines if line.strip()]
-    for record in records:
-        if not all(record.get(name) for name in _NEEDED):
-            msg = f"a record of {path} must have {', '.join(_NEEDED)}, got {quote(record)}"
-            raise InputError(msg)
-    return records
+    return [_identified(record, path) for record in records]
+
+
+def _identified(record: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Return a record with the identity that the photo has in a library."""
+    if not record.get("file"):
+        msg = f"a record of {path} must have file, got {quote(record)}"
+        raise InputError(msg)
+    picture = path.parent / record["file"]
+    if record.get("source_photo_id") or not picture.is_file():
+        identity = record.get("source_photo_id") or record["file"]
+    else:
+        identity = sha256_of(picture)
+    return {**record, "source": record.get("source") or _OWN, "source_photo_id": identity}
 
 
 def _qrels(
