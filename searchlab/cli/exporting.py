@@ -188,3 +188,9 @@ def _write_parquet(
         if rows:
             path = write_parquet(folder / f"{table}.parquet", rows)
             click.echo(f"{path}: {count(len(rows), 'row')}")
+    if measured is None:
+        click.echo(
+            f"texts of queries, titles and files are left out: {name} is not at hand; say where it "
+            "is with --dataset FOLDER",
+            err=True,
+        )

@@ -50,6 +50,8 @@ def test_the_command_writes_three_tables(measured, run, tmp_path):
     board = report.results[0].path(out).parent
     done = run("export", "results", board, tmp_path / "tables")
     assert done.code == 0, done.err
+    assert "are left out" in done.err
+    assert "--dataset FOLDER" in done.err
     tables = {
         name: parquet.read_table(tmp_path / "tables" / f"{name}.parquet").to_pylist()
         for name in ("systems", "queries", "answers")
