@@ -22,7 +22,7 @@ def parse_address(name: str) -> str:
         msg = f"a runner must be ray:local or ray:ADDRESS, got {name!r}"
         raise InputError(msg)
     try:
-        import ray  # noqa: F401
+        import ray  # noqa: F401 - only whether it is there
     except ImportError as error:
         msg = f"{name} must find ray, got none; pip install 'searchlab[cluster]'"
         raise MissingExtraError(msg) from error

@@ -68,6 +68,7 @@ class ShardedIndex(VectorIndex):
         """Numbers of a row."""
         return self.shards.dim
 
+    # An attribute of other indexes; here a property, so that whoever reads it is told.
     @property
     def vectors(self) -> Embeddings:  # type: ignore[override]
         """Refused: they may not fit into one machine.
@@ -235,6 +236,7 @@ class ShardedIndex(VectorIndex):
         pays, reason = self._estimate(config, -(-n_allowed * largest // n_photos))
         return pays, f"on each of {len(self.shards)} shards {reason}"
 
+    # Static elsewhere; here the kind of index on the shards has the words.
     def describe_effort(self, effort: float) -> str:  # type: ignore[override]
         """Describe an effort in words; see `VectorIndex.describe_effort`."""
         return f"{self._kind.describe_effort(effort)} on each of {len(self.shards)} shards"

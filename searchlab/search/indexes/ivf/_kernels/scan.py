@@ -159,7 +159,7 @@ def scan(
         near: (4,) float64, for a query like the rows: the cosine with the best centre from which on
             it is one; what the variance is then multiplied by, as tails are longer than normal;
             the share of the allowed rows after which the scan ends; and the share of the longest
-            product of two tails that may be left out of account.
+            product of two tails that a row is allowed beyond its head.
         far: (4,) float64, the same for a query of another kind, and the cosine up to which it is.
         positions: (n,) int32, where each row's code is.
         gained: (n_gained,) int64 rows with a gain, all of which may be found.
