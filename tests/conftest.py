@@ -22,9 +22,11 @@ from searchlab.photos.photo import Photo, attribution_of, orientation_of
 from searchlab.photos.table import PhotoTable
 from tests.support.commands import Done
 
-# Kept between runs and users otherwise, the photos of made-up datasets among them.
-os.environ["SEARCHLAB_CACHE"] = tempfile.mkdtemp(prefix="searchlab-tests-")
-atexit.register(shutil.rmtree, os.environ["SEARCHLAB_CACHE"], ignore_errors=True)
+# Kept between runs and users otherwise, the photos of made-up datasets among them. Workers have that
+# of the process that started them: what one of them has embedded, the others need not.
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    os.environ["SEARCHLAB_CACHE"] = tempfile.mkdtemp(prefix="searchlab-tests-")
+    atexit.register(shutil.rmtree, os.environ["SEARCHLAB_CACHE"], ignore_errors=True)
 
 # Started in the background, a shell makes its commands deaf to Ctrl-C, and they their children.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

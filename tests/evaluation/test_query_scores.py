@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchlab import Config, Experiment, load_dataset
+from searchlab import Config, Experiment, build_demo_library, load_dataset
 from searchlab.errors import InputError, NotFoundError
 from searchlab.evaluation.reporting.named import find_system
 from searchlab.evaluation.reporting.query_scores import list_query_scores
@@ -16,9 +16,8 @@ from searchlab.evaluation.reporting.query_scores import list_query_scores
 @pytest.fixture(scope="module")
 def report():
     dataset = load_dataset("demo").sample(["ar", "en"], 12, seed=3)
-    return Experiment(
-        dataset, [Config(model="palette"), Config(model="captions")], cache=None
-    ).run()
+    configs = [Config(model="palette"), Config(model="captions")]
+    return Experiment(dataset, configs, library=build_demo_library()).run()
 
 
 @given(order=st.sampled_from(["worst", "best"]), lang=st.sampled_from(["", "ar", "en", "tlh"]))
@@ -68,7 +67,8 @@ def test_what_cannot_be_listed_is_said(report, asked, said):
 
 def test_a_system_of_other_queries_is_no_comparison(report):
     dataset = load_dataset("demo").sample(["en"], 3, seed=3)
-    (other,) = Experiment(dataset, [Config(model="palette")], cache=None).run().results
+    experiment = Experiment(dataset, [Config(model="palette")], library=build_demo_library())
+    (other,) = experiment.run().results
     with pytest.raises(InputError, match="against must have the same queries"):
         list_query_scores(report.results[0], against=other)
 
