@@ -22,8 +22,8 @@ from searchlab.photos.photo import Photo, attribution_of, orientation_of
 from searchlab.photos.table import PhotoTable
 from tests.support.commands import Done
 
-# Kept between runs and users otherwise, the photos of made-up datasets among them. Workers have that
-# of the process that started them: what one of them has embedded, the others need not.
+# Kept between runs and users otherwise, the photos of made-up datasets among them. What one worker
+# has embedded is there for the others: they have the folder of the process that started them.
 if "PYTEST_XDIST_WORKER" not in os.environ:
     os.environ["SEARCHLAB_CACHE"] = tempfile.mkdtemp(prefix="searchlab-tests-")
     atexit.register(shutil.rmtree, os.environ["SEARCHLAB_CACHE"], ignore_errors=True)
