@@ -66,12 +66,22 @@ new PerformanceObserver((list) => {
   for (const entry of list.getEntries()) window.seen.photos.push(entry);
 }).observe({type: "element", buffered: true});
 const photo = "li.photo img:not(.blur)";
+const mark = (node) => {
+  for (const one of node.querySelectorAll(photo)) one.setAttribute("elementtiming", "photo");
+};
 new MutationObserver((changes) => {
   for (const { addedNodes } of changes) for (const node of addedNodes) if (node.matches) {
     if (node.matches(photo)) node.setAttribute("elementtiming", "photo");
-    for (const one of node.querySelectorAll(photo)) one.setAttribute("elementtiming", "photo");
+    mark(node);
   }
 }).observe(document, {childList: true, subtree: true});
+// Pages that are put in place are laid out at once, before an observer hears of them.
+const parse = DOMParser.prototype.parseFromString;
+DOMParser.prototype.parseFromString = function (...text) {
+  const page = parse.apply(this, text);
+  mark(page);
+  return page;
+};
 addEventListener("click", (event) => {
   performance.clearResourceTimings();
   window.seen = {clicked: event.timeStamp, shift: 0, photos: []};
