@@ -1,5 +1,6 @@
 """Without a library, photos are kept in the user's cache, and a terminal shows bars."""
 
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,12 +11,13 @@ import pytest
 from searchlab.errors import InputError
 from searchlab.evaluation import bars, experiments
 from searchlab.evaluation.bars import ConsoleProgress, bars_in_a_terminal
+from searchlab.evaluation.datasets import read_dataset
 from searchlab.evaluation.datasets.photo_cache import cache_folder
 from searchlab.evaluation.experiments import Experiment
 from searchlab.models.palette.embedder import PaletteEmbedder
 from searchlab.progress import Progress
 from tests.support import experiment_world
-from tests.support.experiment_world import EXACT, GRAPH, shades
+from tests.support.experiment_world import EXACT, GRAPH, SHADES, photo_id, shades
 
 folder = experiment_world.folder
 
@@ -58,16 +60,15 @@ def test_figures_are_those_of_a_library_made_for_them_alone(folder):
 
 
 def test_the_command_line_keeps_them_in_the_same_folder(folder, embedded, run, tmp_path):
-    done = run("evaluate", "--model", "palette", "--per-language", 1, "--out", tmp_path / "out")
+    judged = shutil.copytree(folder, tmp_path / "judged")
+    (judged / "queries.tsv").write_text("query_id\tlang\ttext\nq\ten\tred\n", encoding="utf-8")
+    qrels = f"query_id\tphoto_id\trelevance\nq\t{photo_id('red')}\t1\n"
+    (judged / "qrels.tsv").write_text(qrels, encoding="utf-8")
+    done = run(*("evaluate", "--dataset", judged, "--model", "palette", "--out", tmp_path / "out"))
     assert done.code == 0, done.err
-    n_first = sum(embedded)
-    assert n_first > 0
-    from searchlab import load_dataset
-
-    dataset = load_dataset("demo")
-    sample = dataset.sample(dataset.languages, 1, seed=0)
-    Experiment(sample, [replace(EXACT, index="hnsw")]).run()
-    assert sum(embedded) == n_first
+    assert sum(embedded) == len(SHADES)
+    Experiment(read_dataset(judged), [GRAPH]).run()
+    assert sum(embedded) == len(SHADES)
 
 
 def test_without_a_cache_nothing_is_kept(folder, cache):
