@@ -64,7 +64,7 @@ def test_the_command_line_keeps_them_in_the_same_folder(folder, embedded, run, t
     (judged / "queries.tsv").write_text("query_id\tlang\ttext\nq\ten\tred\n", encoding="utf-8")
     qrels = f"query_id\tphoto_id\trelevance\nq\t{photo_id('red')}\t1\n"
     (judged / "qrels.tsv").write_text(qrels, encoding="utf-8")
-    done = run(*("evaluate", "--dataset", judged, "--model", "palette", "--out", tmp_path / "out"))
+    done = run("evaluate", "--dataset", judged, "--model", "palette", "--out", tmp_path / "out")
     assert done.code == 0, done.err
     assert sum(embedded) == len(SHADES)
     Experiment(read_dataset(judged), [GRAPH]).run()
