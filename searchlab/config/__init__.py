@@ -50,7 +50,7 @@ class Config:
     Attributes:
         model: Spec of the embedding model, as `load_model` reads it.
         model_id: The model's own hash; empty until a library or an experiment has loaded it.
-        index: `"exact"`, `"hnsw"` or `"clustered"`.
+        index: `"exact"`, `"hnsw"`, `"clustered"`, or `"exact-on-device"` for evaluation.
         M: Links of a node in the graph, 2 to 200 (hnsw).
         ef_construction: Candidates looked at while building, at least `M` (hnsw).
         ef_search: Candidates looked at while searching, at least 1 (hnsw).
