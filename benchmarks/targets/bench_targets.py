@@ -22,8 +22,15 @@ from searchlab.evaluation.provenance.manifest import make_manifest
 from searchlab.evaluation.provenance.measurement import read_measurement
 from searchlab.evaluation.reporting.lookup import Results
 
-_GROUND = {"scale": "made", "filters": "made", "facets": "made records", "opening": "made"}
-"""Benchmark -> whether what was searched was made or real."""
+_GROUND = {
+    "scale/scenes": "made",
+    "scale/spliced": "real texts",
+    "scale/mixed": "mixed of two real ones",
+    "filters": "made",
+    "facets": "made records",
+    "opening": "made",
+}
+"""How the path of a record begins -> whether what was searched was made or real."""
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
 
@@ -35,7 +42,7 @@ def row_of(goal: Goal, results: Results) -> dict[str, Any]:
         "what": goal.what,
         "bound": round(goal.bound, 4),
         "wanted": f"{'at most' if goal.sense == '<=' else 'at least'} {goal.bound:.3g}",
-        "vectors": _GROUND.get(goal.where.partition("/")[0], "-"),
+        "vectors": next((of for at, of in _GROUND.items() if goal.where.startswith(at)), "-"),
         "where": goal.where,
     }
     try:

@@ -51,7 +51,7 @@ _PHOTOS = "A library of the photos, or a new folder to make one in; "
     multiple=True,
     default=("exact",),
     show_default=True,
-    help="exact, clustered or hnsw; repeatable, and combined with each model.",
+    help="exact, clustered, hnsw or exact-on-device; repeatable, and combined with each model.",
     shell_complete=complete_indexes,
 )
 @click.option(

@@ -43,11 +43,11 @@ class Output:
 
     Attributes:
         form: `lines`, `details`, `paths` or `json`.
-        ending: Of a path.
-        fields: Of the JSON; all if None.
+        ending: What follows each path: a line break or a NUL.
+        fields: Fields of the JSON; all if None.
         html: File for the page of pictures, if one is to be written.
         is_opened: Whether the page of pictures is opened in the browser.
-        has_files: Whether it may be seen where the photos lie.
+        has_files: Whether paths, places and keywords of the photos may be shown.
         thumbnails: `auto`, `never` or a protocol of terminals.
         has_plan: Whether the plan is explained.
     """
@@ -195,7 +195,7 @@ def _line(head: str, hit: Hit, *, has_files: bool, width: int) -> Text:
         head: Place and score.
         hit: The result.
         has_files: Whether its path is shown.
-        width: Of the terminal, 0 for a pipe: only what is written about a photo is ever cut.
+        width: Columns of the terminal, 0 for a pipe. Only what is written about a photo is cut.
     """
     file = hit.file if has_files else None
     caption = Text(escape(" ".join(hit.caption.split())))

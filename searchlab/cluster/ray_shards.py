@@ -235,7 +235,7 @@ def serve_shards(folder: Path | str, on: str, **options: Any) -> Iterator[Librar
     Args:
         folder: The library, under the same path on every node.
         on: `ray:local`, or `ray:ADDRESS` of a cluster, such as `ray:auto`.
-        options: Of `RayShards`.
+        options: Further arguments of `RayShards`.
 
     Raises:
         InputError: A wrong option, or no such name.

@@ -23,12 +23,12 @@ from searchlab.errors import InputError, SearchlabError, UnavailableError
 Replica = Callable[[str, Mapping[str, Any]], "Future[Any]"]
 """Begins to answer a method of `Part`; see `Shards.ask`."""
 
-_RECENT: Final = 256  # answers whose times are known
-_LEAST_KNOWN: Final = 20  # of them, before which the first bound holds
+_RECENT: Final = 256  # answers of a shard whose times are kept
+_LEAST_KNOWN: Final = 20  # such answers; with fewer the first bound holds
 _FIRST_BOUND_S: Final = 0.1
 _LEAST_BOUND_S: Final = 0.001
 _PERCENTILE: Final = 95
-_REST_S: Final = 1.0  # that a lost replica is not asked, unless there is no other
+_REST_S: Final = 1.0  # seconds in which a lost replica is asked only if there is no other
 
 
 class _State:
@@ -41,7 +41,7 @@ class _State:
 
 
 class _Question:
-    """What a shard is asked, and which of its replicas were."""
+    """A question to a shard, and which of its replicas were asked it."""
 
     def __init__(self, arguments: Mapping[str, Any]) -> None:
         self.arguments = arguments
@@ -66,7 +66,7 @@ class ReplicatedShards(Shards):
         Args:
             ranges: Rows of each shard.
             dim: Numbers of a vector.
-            replicas: Of each shard, one at least.
+            replicas: The replicas of each shard, at least one.
             timeout_s: Seconds within which all shards must have answered.
             is_lost: Whether an error says that a replica is gone, rather than that it has a fault.
 

@@ -65,11 +65,11 @@ class RayRunner:
     """Embeds pictures by tasks on Ray; use `open_runner`.
 
     Attributes:
-        address: Of the cluster, or `local`.
+        address: The address of the cluster, or `local`.
         work: Address that all workers write to and this process reads, which libraries may share; a
             folder in the library's own if left out, which all nodes must then reach.
         cpus: Processors that a task takes; it decodes as many pictures at once.
-        gpus: Of a task; parts of one are possible.
+        gpus: GPUs that a task takes; may be a fraction.
         most_pictures: Pictures of a task, at most, if that is a batch of the model or more.
         most_bytes: Bytes of files after which a task takes no further batch.
         store_options: What the file system of `work` takes; see `Store`.

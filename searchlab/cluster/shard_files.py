@@ -32,7 +32,7 @@ from searchlab.search.indexes import VectorIndex, build_index, index_class, open
 
 _VECTORS, _PHOTOS = "vectors.npy", "photos.columns"
 _BLOCK_ROWS = 65_536
-_UNEVEN = 2.0  # times the mean, from which the largest shard is cut anew
+_UNEVEN = 2.0  # a shard larger than this many times the mean is cut anew
 
 
 @dataclass(frozen=True)

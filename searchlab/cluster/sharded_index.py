@@ -26,7 +26,7 @@ from searchlab.search.indexes.protocol import Allowed, Nearest, Neighbors, Vecto
 from searchlab.search.merging import Scored
 from searchlab.search.words.matches import NO_GAINS, Gains
 
-_MOST_ROWS = 10_000_000  # of a shard, where nobody says how many shards there are
+_MOST_ROWS = 10_000_000  # rows of a shard where the number of shards is not given
 
 
 class ShardedIndex(VectorIndex):
@@ -68,7 +68,7 @@ class ShardedIndex(VectorIndex):
         """Numbers of a row."""
         return self.shards.dim
 
-    # An attribute of other indexes; here a property, so that whoever reads it is told.
+    # Other indexes have it as an attribute; here reading it must say what to do instead.
     @property
     def vectors(self) -> Embeddings:  # type: ignore[override]
         """Refused: they may not fit into one machine.

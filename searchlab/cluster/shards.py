@@ -55,7 +55,7 @@ class Shards(ABC):
         """Ask some shards at once, and wait for all of them.
 
         Args:
-            method: Of `Part`, such as `index.search`.
+            method: A method of `Part`, such as `index.search`.
             asked: Number of a shard -> arguments of the method there.
 
         Returns:

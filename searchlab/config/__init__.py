@@ -50,7 +50,7 @@ class Config:
     Attributes:
         model: Spec of the embedding model, as `load_model` reads it.
         model_id: The model's own hash; empty until a library or an experiment has loaded it.
-        index: `"exact"`, `"hnsw"` or `"clustered"`.
+        index: `"exact"`, `"hnsw"`, `"clustered"`, or `"exact-on-device"` for evaluation.
         M: Links of a node in the graph, 2 to 200 (hnsw).
         ef_construction: Candidates looked at while building, at least `M` (hnsw).
         ef_search: Candidates looked at while searching, at least 1 (hnsw).
@@ -72,14 +72,14 @@ class Config:
         build_threads: Threads that build the graph, 0 for one a core. One builds the same graph
             every time; several are faster in proportion and as good in recall, but no two of their
             graphs are alike (hnsw).
-        words: What words of a text query count that are written about a photo; None to rank by
-            vectors alone.
-        newest_score: Least score of what a query with words shows by date, 0 to 1, where it names
-            no `score_threshold` of its own. It holds where scores are fitted: where they are only
-            an order, and at 0, all photos are shown.
-        read_texts: Where words are looked up: in `"all"` texts, or only in those that others are
-            `"shown"`, and not in names of files and folders, keywords and places, which are the
-            owner's. A server looks them up in what is shown.
+        words: How much it counts that words of a text query are written about a photo; None to rank
+            by vectors alone.
+        newest_score: Least score, 0 to 1, of the photos that a query with words shows when they are
+            sorted by date and it names no `score_threshold`. Without effect at 0, and where no
+            scores were fitted, so that they are only an order.
+        read_texts: The texts in which words are looked up: `"all"`, or only what others are
+            `"shown"`, as a server does: not names of files and folders, keywords and places, which
+            are the owner's.
     """
 
     model: str = "mini"

@@ -72,16 +72,17 @@ class Curve:
 class WrittenCurve(Curve):
     """The curve of a query whose words are written about some photos.
 
-    What is written lifts a photo in the ranking further than it makes it likely: a ladybird's title
-    has the word of "a bird". And where photos of birds are called so, one that is not is no bird so
-    often. So all log-odds are less by `first`, the more of the query the texts of the library
-    have; then they count whole up to even odds, and above only in part; and then they are less by
-    `loss`, the more photos have all of the words. The order stays.
+    Words raise a photo in the ranking by more than they raise its chance of being relevant: the
+    title "Ladybird" holds a word of the query "a bird". And where photos of birds are titled
+    so, a photo without the word is seldom of a bird. Three steps allow for that, and keep the
+    order: `first` is subtracted from all log-odds; of what is then above even odds only the share
+    `above_even` counts; and then `loss` is subtracted.
 
     Attributes:
-        above_even: What log-odds above even count, above 0 to 1.
-        loss: What all log-odds are less by in the end, 0 or more.
-        first: What all log-odds are less by at first, 0 or more.
+        above_even: Share of the log-odds above even that counts, above 0 to 1.
+        loss: Subtracted last, 0 or more; it grows with the photos that have all words of the query.
+        first: Subtracted first, 0 or more; it grows with the share of the query that the texts of
+            the library have.
     """
 
     above_even: float = 1.0
@@ -134,14 +135,14 @@ class QueryTraits(NamedTuple):
 class QueryWeights:
     """Weights of a text query's traits in the log-odds of relevance.
 
-    A cosine that is large for one query is small for another: "a bird" is near to birds alone,
-    "a man with a hat" to half a library. A sentence says more that has to be right than a word.
-    Letters that make no word are near to something too.
+    The same cosine is large for one query and small for another: "a bird" is near to birds alone,
+    "a man with a hat" to half a library. A sentence has more words that must all be right. And even
+    letters that form no word are near to some photo.
 
     Attributes:
-        background: For each unit of the cosine.
-        familiarity: For each unit of log probability a letter.
-        length: For each unit of the logarithm.
+        background: Log-odds for each unit of the cosine `QueryTraits.background`.
+        familiarity: Log-odds for each unit of `QueryTraits.familiarity`.
+        length: Log-odds for each unit of `QueryTraits.length`.
         at_large: Digest of the photos at large that the weights were fitted with.
     """
 
@@ -192,12 +193,12 @@ class Calibration:
             has judged, whose scores order results but are no probabilities.
         query: What a text query itself adds to the log-odds; None where every text query has the
             same curve.
-        above_even: What log-odds above even count for a text query whose words are written about
-            some photos, above 0 to 1; see `WrittenCurve`.
-        written_share: What its log-odds lose for each unit of ln(1 + n), 0 or more, where of 1,000
-            photos n are expected to have all of its words.
-        written_reach: What its log-odds lose at first where the texts have all of its words, 0 or
-            more; in proportion to the square of the share of the query that they have.
+        above_even: Share of the log-odds above even that counts for a text query whose words are
+            written about some photos, above 0 to 1; see `WrittenCurve`.
+        written_share: Log-odds that such a query loses for each unit of ln(1 + n), 0 or more, where
+            n of 1,000 photos are expected to have all of its words.
+        written_reach: Log-odds that it loses first where the texts have all of its words, 0 or
+            more; else in proportion to the square of the share of the query that they have.
     """
 
     text: Curve

@@ -18,6 +18,7 @@ INDEXES: dict[str, Any] = {
     "exact": "searchlab.search.indexes.exact:ExactIndex",
     "hnsw": "searchlab.search.indexes.hnsw:HnswIndex",
     "clustered": "searchlab.search.indexes.ivf.index:IvfIndex",
+    "exact-on-device": "searchlab.search.indexes.on_device:DeviceIndex",
 }
 
 

@@ -75,7 +75,7 @@ def index_photos(
             `check_root` to name its sidecar file or its library.
         config: How to rank; as in the state in force if left out.
         model: Spec of another model to embed with, calibrated where that is known.
-        index: Another kind of index: `exact`, `clustered` or `hnsw`.
+        index: Another kind of index: `exact`, `clustered`, `hnsw` or `exact-on-device`.
         forget: Folders to cover no more.
         rebuild: Build anew. Of the state in force, which may be damaged, only the list of photos
             is read, if it is sound.

@@ -10,7 +10,7 @@ from searchlab.search.indexes.protocol import VectorIndex
 
 N_TEXTS = 128
 _LEAST = 64
-_LOOKED_AT = 20_000  # in a large library where hardly a photo has a text
+_LOOKED_AT = 20_000  # photos at most, for a large library with few texts
 _FIELDS = ("title", "alt_description", "description", "source_description")
 _SEED = 0
 

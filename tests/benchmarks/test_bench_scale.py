@@ -1,12 +1,13 @@
 """Filters, curves and plans of `bench_scale.py`, the limit of its processes, and the targets."""
 
+import json
 import time
 
 import numpy as np
 import pytest
 
 from benchmarks.common.fresh_process import Usage, in_fresh_process
-from benchmarks.scale.cells import FILTERS, Filter
+from benchmarks.scale.cells import FILTERS, REAL_FILTERS, Filter
 from benchmarks.scale.summary import OURS, at_recall, fit_laws, make_rows, plan
 from benchmarks.targets.goals import GOALS, Goal
 from searchlab.evaluation.reporting.lookup import Results
@@ -137,12 +138,10 @@ def test_a_goal_is_reached_on_its_side_of_the_bound():
     assert Goal(1, "", float, "<=", 2.0, "").reached(2.0)
     assert not Goal(1, "", float, "<=", 2.0, "").reached(2.1)
     assert Goal(1, "", float, ">=", 2.0, "").reached(2.1)
-    assert {goal.target for goal in GOALS} == {1, 2, 3, 4, 5, 6}
+    assert {goal.target for goal in GOALS} == {1, 2, 3, 4, 5, 6, 7}
 
 
 def test_figures_are_found_where_the_goals_look_for_them(tmp_path):
-    import json
-
     rows = []
     for system, slower in ((OURS, 1), ("hnswlib-huge", 8)):
         row = {"system": system, "n_photos": 1_000_000, "build_cpu_s": slower, "memory_mib": slower}
@@ -189,3 +188,24 @@ def test_figures_are_found_where_the_goals_look_for_them(tmp_path):
     assert captions == pytest.approx(0.25)
     assert figures["ms, aligned filters"] == pytest.approx(0.1)
     assert len(figures) == 16
+
+
+def test_figures_over_real_vectors_are_of_the_least_effort_that_finds_enough(tmp_path):
+    ours = {"system": OURS, "n_photos": 1_000_000, "build_cpu_s": 3, "memory_mib": 2, "rows_mib": 6}
+    graph = {**ours, "system": "hnswlib-huge", "build_cpu_s": 60, "memory_mib": 16, "rows_mib": 0}
+    for kind, ms in (("image", 0.2), ("text", 0.3)):
+        for place, one in enumerate(REAL_FILTERS):
+            ours[f"one setting: p50_ms {kind} {one.name}"] = 9.0
+            ours[f"p50_ms {kind} {one.name}"] = ms + place / 10
+            graph[f"p50_ms {kind} {one.name}"] = 0.4
+    path = tmp_path / "scale" / "mixed-256" / "summary.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"rows": [ours, graph]}))
+    goals = [goal for goal in GOALS if goal.where == "scale/mixed-256/summary.json"]
+    figures = [goal.read(Results(tmp_path)) for goal in goals]
+    names = [one.name for one in REAL_FILTERS]
+    slowest = [
+        0.3 + max(names.index(name) for name in names if name.endswith(shares)) / 10
+        for shares in (" 10%", (" 1%", " 0.1%", " 0.01%"))
+    ]
+    assert figures == pytest.approx([0.5, 0.75, 1 / 20, 8 / 16, 2 / 16, *slowest])

@@ -11,7 +11,7 @@ from searchlab.search.engine import SearchEngine
 from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.indexes import INDEXES, ExactIndex
 from searchlab.search.queries import Query
-from tests.support import engine_world
+from tests.support import engine_world, index_kinds
 from tests.support.engine_world import N, all_pages, ids, photo_id
 
 build = engine_world.build
@@ -61,7 +61,7 @@ def test_parts_that_do_not_belong_together_are_refused(
 # -- answered -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", INDEXES)
+@pytest.mark.parametrize("kind", [index_kinds.param(kind, kind, kind) for kind in INDEXES])
 def test_an_engine_without_photos_answers(build, make_table, vectors, kind):
     engine = build(table=make_table(), vectors=vectors[:0], index=kind, step_rows=0)
     for query in (
@@ -73,7 +73,7 @@ def test_an_engine_without_photos_answers(build, make_table, vectors, kind):
         assert (list(page), page.has_more, page.plan.selectivity) == ([], False, 1.0)
 
 
-@pytest.mark.parametrize("kind", INDEXES)
+@pytest.mark.parametrize("kind", [index_kinds.param(kind, kind, kind) for kind in INDEXES])
 def test_an_engine_with_one_photo_answers(build, make_table, unit_vectors, kind):
     engine = build(table=make_table({}), vectors=unit_vectors(1), index=kind, step_rows=0)
     assert ids(all_pages(engine, Query(text="sea"), 1)) == [photo_id(0)]

@@ -9,19 +9,33 @@ from searchlab.search.indexes import INDEXES, build_index
 
 N = 1_200
 WHOLE = 0
-SHARDS = {"exact": (WHOLE, 1, 2, 4, 7), "hnsw": (WHOLE, 2), "clustered": (WHOLE, 4)}
+SHARDS = {
+    "exact": (WHOLE, 1, 2, 4, 7),
+    "exact-on-device": (WHOLE,),
+    "hnsw": (WHOLE, 2),
+    "clustered": (WHOLE, 4),
+}
 """How many shards an index of a kind is cut into, beside the one that is not."""
+IMPORT_TORCH = ("exact-on-device",)
+"""Kinds that quick runs leave out, since to import torch takes seconds."""
 
 
-@pytest.fixture(scope="module", params=sorted(INDEXES))
+def param(value, kind, name):
+    return pytest.param(value, id=name, marks=[pytest.mark.slow] if kind in IMPORT_TORCH else [])
+
+
+@pytest.fixture(scope="module", params=[param(kind, kind, kind) for kind in sorted(INDEXES)])
 def kind(request):
     return request.param
 
 
 @pytest.fixture(
     scope="module",
-    params=[(kind, n_shards) for kind in sorted(INDEXES) for n_shards in SHARDS[kind]],
-    ids=lambda pair: f"{pair[0]} on {pair[1]}" if pair[1] else pair[0],
+    params=[
+        param((kind, n_shards), kind, f"{kind} on {n_shards}" if n_shards else kind)
+        for kind in sorted(INDEXES)
+        for n_shards in SHARDS[kind]
+    ],
 )
 def build(request):
     """Build an index of a kind over some vectors, whole or on shards."""

@@ -24,7 +24,12 @@ Place: TypeAlias = Literal["sentence", "part", "section"]
 _FILE = re.compile(r"(?P<file>\S+?\.json)(?P<where>\[[^]]*])?(?:\s+(?P<path>.*))?")
 _MADE_VECTORS = ("clustered-", "smooth-", "scenes-", "spliced-")
 _MADE_RECORDS = ("drawn", "synthetic-")
-_OUTSIDE = ("flickr8k", "coco-judge", "web-judge", "photos-mini", "stamps", "report", "judges")
+_PARTLY_REAL: Final = {"spliced-": ("real text vectors",), "mixed-": ("mixed of two real ones",)}
+_SEARCHED = ("scale", "stopping")  # Benchmarks that search the vectors of such texts and photos.
+_OUTSIDE = (
+    "flickr8k", "coco-judge", "web-judge", "photos-mini", "stamps", "report", "judges",
+    "spliced-256", "mixed-256",
+)  # fmt: skip
 _NAMES: Final = {
     "flickr8k": ("flickr8k", "Flickr8k"),
     "coco-judge": ("coco-judge", "COCO"),
@@ -137,7 +142,10 @@ def _needs(values: Mapping[str, Any], path: Path, key: str, results: Results) ->
 def _grounds(values: Mapping[str, Any]) -> Iterator[Need]:
     """Say what was measured on, and what has to be at hand for it."""
     dataset = str(values.get("dataset", ""))
-    if dataset.startswith(_MADE_VECTORS):
+    partly_real = [words for start, words in _PARTLY_REAL.items() if dataset.startswith(start)]
+    if partly_real and values["benchmark"] in _SEARCHED:
+        yield Need(partly_real[0], "part", "it says what of the vectors is real")
+    elif dataset.startswith(_MADE_VECTORS):
         yield Need(("made vectors",), "sentence", "the vectors are no embeddings of photos")
     elif dataset.startswith(_MADE_RECORDS):
         words = ("made records", "made photos", "made library")
