@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common.index_charts import system_look
-from benchmarks.scale.cells import FILTERS
+from benchmarks.scale.cells import FILTERS, REAL_FILTERS
 from benchmarks.scale.summary import OURS, PLANNED, Forecast
 from searchlab.evaluation.charts import chart, save_chart
 
@@ -72,7 +72,11 @@ def draw_filters(rows: Sequence[Mapping[str, Any]], folder: Path) -> list[Path]:
     """Draw the time at equal recall under every filter, at the largest size of each system."""
     systems = list(dict.fromkeys(row["system"] for row in rows))
     largest = max((row["n_photos"] for row in rows), default=0)
-    names = [one.name for one in FILTERS]
+    names = [
+        one.name
+        for one in dict.fromkeys((*FILTERS, *REAL_FILTERS))
+        if any(f"p50_ms {kind} {one.name}" in row for row in rows for kind in ("image", "text"))
+    ]
     with chart(12, 5.4, columns=2, sharey=True) as (figure, axes):
         for axis, kind in zip(axes, ("image", "text"), strict=True):
             for number, system in enumerate(systems):
@@ -88,7 +92,7 @@ def draw_filters(rows: Sequence[Mapping[str, Any]], folder: Path) -> list[Path]:
             axis.set_xticks(range(len(names)), names, rotation=40, ha="right")
             axis.set_title(f"Queries like {'photos' if kind == 'image' else 'captions'}")
         axes[0].set_ylabel("median of a query (ms) at recall@20 of .99")
-        figure.suptitle(f"{largest:,} photos, by what the filter keeps; no mark: .99 not reached")
+        figure.suptitle(f"{largest:,} rows, by what the filter keeps; no mark: .99 not reached")
         by_name: dict[str, Any] = {}
         for axis in axes:
             handles, labels = axis.get_legend_handles_labels()
