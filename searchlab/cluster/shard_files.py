@@ -2,7 +2,8 @@
 
 DIR/cluster/indexes/KEY/   the index over a part, built once and named by the vectors it is over
 
-Nothing else is written for shards, so that a library may be cut anew at any time.
+Nothing else is written for shards, so that a library may be cut anew at any time. An index that
+nobody has opened for a week is deleted when another one is built; who still has it open keeps it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 import bisect
 import hashlib
 import itertools
+import os
 import shutil
+import time
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
@@ -32,6 +35,7 @@ from searchlab.search.indexes import VectorIndex, build_index, index_class, open
 
 _VECTORS, _PHOTOS = "vectors.npy", "photos.columns"
 _BLOCK_ROWS = 65_536
+_KEPT_S = 7 * 24 * 3600  # seconds since an index was opened last, after which it may be deleted
 _UNEVEN = 2.0  # a shard larger than this many times the mean is cut anew
 
 
@@ -97,7 +101,10 @@ def _open_index(folder: Path, snapshot: Path, vectors: Embeddings, config: Confi
     kept = folder / "cluster" / "indexes" / _key(vectors, config)
     if kept.is_dir():
         with suppress(DataError):  # damaged: built again
-            return open_index(kept, vectors, config, labels=labels)
+            index = open_index(kept, vectors, config, labels=labels)
+            with suppress(OSError):  # where this node may only read
+                os.utime(kept)
+            return index
         shutil.rmtree(kept, ignore_errors=True)
     index = build_index(vectors, config, labels)
     if index.wants_texts:
@@ -111,7 +118,18 @@ def _open_index(folder: Path, snapshot: Path, vectors: Embeddings, config: Confi
         partial.rename(kept)
     except OSError:  # another replica on this node was first
         shutil.rmtree(partial, ignore_errors=True)
+    _delete_old(kept.parent)
     return index
+
+
+def _delete_old(folder: Path) -> None:
+    """Delete indexes that nobody opened for long, and what writers that died have left."""
+    for old in folder.iterdir():
+        with suppress(OSError):  # another replica deletes it, too
+            if time.time() - old.stat().st_mtime > _KEPT_S:
+                # Renamed first: an index is there as a whole or not at all.
+                gone = old.rename(folder / f".{uuid.uuid4().hex}.part")
+                shutil.rmtree(gone)
 
 
 def _key(vectors: Embeddings, config: Config) -> str:

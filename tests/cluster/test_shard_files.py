@@ -1,5 +1,7 @@
 """A part of a snapshot on a shard: the right one or none, its index built once."""
 
+import os
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -71,6 +73,33 @@ def test_an_index_is_built_once_and_again_where_it_was_damaged(library, place, m
     answers.add(open_part(library.folder, place).index.search(query, 5).rows.tobytes())
     assert (built, len(answers)) == ([10, 10, 10], 1)
     assert not list((library.folder / "cluster" / "indexes").glob(".*"))
+
+
+def test_an_index_that_nobody_opened_for_a_week_goes_when_another_is_built(library, place):
+    folder = library.folder / "cluster" / "indexes"
+    week = shard_files._KEPT_S
+
+    def age(path, seconds):
+        os.utime(path, (time.time() - seconds,) * 2)
+
+    open_part(library.folder, place)
+    (first,) = folder.iterdir()
+    (folder / ".left.part").mkdir()
+    age(folder / ".left.part", week + 60)
+    age(first, week - 60)
+    open_part(library.folder, replace(place, start=0, stop=10))
+    assert first in (kept := set(folder.iterdir()))
+    assert len(kept) == 2
+    age(first, week + 60)
+    part = open_part(library.folder, place)  # which is a use of it
+    open_part(library.folder, replace(place, start=20, stop=30))
+    assert kept < set(folder.iterdir())
+    age(first, week + 60)
+    open_part(library.folder, replace(place, start=5, stop=15))
+    assert first not in set(folder.iterdir())
+    assert len(list(folder.iterdir())) == 3
+    query = library.engine.index.vectors[[13]]
+    assert sorted(part.index.search(query, 10).rows[0].tolist()) == list(range(10))
 
 
 # -- where shards begin ---------------------------------------------------------------------------
