@@ -198,6 +198,7 @@ def measure_all(options: argparse.Namespace) -> tuple[list[dict[str, Any]], dict
     if unknown:
         msg = f"systems must be among {', '.join(SYSTEMS)}, got {unknown}"
         raise InputError(msg)
+    systems.sort(key=SYSTEMS.index)  # as a summary is made again
     records, missing = [], {}
     progress = ConsoleProgress(Console(stderr=True))
     with progress.step("scale", len(sizes) * len(systems), unit="measurements") as step:

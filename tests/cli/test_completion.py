@@ -32,7 +32,7 @@ def offered(*words):
         (["search", "--fields", "photo_id,width,fi"], ["photo_id,width,file"]),
         (["search", "--fields", "width,wid"], []),
         (["index", "--source", "pe"], ["pexels"]),
-        (["index", "--index", ""], ["clustered", "exact", "hnsw"]),
+        (["index", "--index", ""], ["clustered", "exact", "exact-on-device", "hnsw"]),
         (["index", "--model", "mi"], ["migrated", "mini"]),
         (["index", "--allow", "n"], ["nc", "nd", "none"]),
         (["fetch", "uns"], ["unsplash"]),
