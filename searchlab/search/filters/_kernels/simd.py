@@ -20,7 +20,9 @@ ROUND = 65_536
 
 _LANES = 64
 _WORDS = 8  # of 64 bits, a register of AVX-512
+_SIXTEEN = 16  # of 32 bits, likewise
 _I16, _I32, _I64 = ir.IntType(16), ir.IntType(32), ir.IntType(64)
+_LANE_BITS = ir.VectorType(ir.IntType(1), _SIXTEEN)
 
 
 def _vector_of(kind: Any) -> Any:
@@ -171,3 +173,39 @@ def add_shared(
         return context.get_dummy_value()
 
     return types.void(planes, types.int64, words, types.int64, types.int64, sums), generate
+
+
+@intrinsic
+def sixteen_bits(_context: Any, rows: Any, place: Any, words: Any) -> Any:
+    """Say which of sixteen rows are in a bitmap, a bit for each.
+
+    Args:
+        rows: (n,) int32, of which those from `place` on are asked for.
+        place: int64, at most n - 16.
+        words: uint64 words of the bitmap.
+
+    Returns:
+        int32, bit i for `rows[place + i]`.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        listed, bits = (
+            context.make_array(signature.args[number])(context, builder, args[number]).data
+            for number in (0, 2)
+        )
+        row = builder.load(_at(builder, listed, args[1], _SIXTEEN), align=4)
+
+        def each(number: int) -> Any:
+            return ir.Constant(row.type, [number] * _SIXTEEN)
+
+        halves = builder.bitcast(bits, _I32.as_pointer())  # the lower half of a word comes first
+        places = builder.lshr(row, each(5))
+        found = ir.Constant(row.type, ir.Undefined)
+        for lane in range(_SIXTEEN):
+            half = builder.zext(builder.extract_element(places, _I32(lane)), _I64)
+            value = builder.load(builder.gep(halves, [half]), align=4)
+            found = builder.insert_element(found, value, _I32(lane))
+        bit = builder.and_(builder.lshr(found, builder.and_(row, each(31))), each(1))
+        return builder.zext(builder.bitcast(builder.trunc(bit, _LANE_BITS), _I16), _I32)
+
+    return types.int32(rows, types.int64, words), generate
