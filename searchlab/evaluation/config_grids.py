@@ -24,7 +24,7 @@ def grid(
 
     Args:
         models: Specs; a fusion is a model too, such as `"hybrid:mini=0.7,captions=0.3"`.
-        indexes: Any of `"exact"`, `"hnsw"` and `"clustered"`.
+        indexes: Any of `"exact"`, `"hnsw"`, `"clustered"` and `"exact-on-device"`.
         calibrations: Calibrations to try; None is the one that goes with the model.
         choices: Further fields of `Config`, each one value or a list of them. Fields that have no
             effect with an index are left at their defaults.
