@@ -79,6 +79,7 @@ def test_dcg_is_its_textbook_sum():
     assert estimate.means["good"].mean == pytest.approx(np.mean(sums))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["precision@5", "dcg@5"])
 @pytest.mark.parametrize("n", [20, 100])
 def test_whatever_is_left_out_the_estimate_is_right_on_average(metric, n):
@@ -152,6 +153,7 @@ def test_intervals_cover_a_rate_so_low_that_most_estimates_find_nothing():
     assert np.mean(hold) > 0.93
 
 
+@pytest.mark.slow
 def test_differences_are_closer_than_when_photos_are_drawn_alike():
     queries, runs, truth = world(60, seed=3)
     two = {name: runs[name] for name in ("good", "fair")}
@@ -176,6 +178,7 @@ def test_differences_are_closer_than_when_photos_are_drawn_alike():
     assert spread["planned"] < 0.85 * spread["alike"], spread
 
 
+@pytest.mark.slow
 def test_going_on_keeps_what_was_judged_and_is_right_on_average():
     queries, runs, truth = world(40, seed=2)
     whole = plan_judging(queries, runs, metric="precision@5")

@@ -113,6 +113,7 @@ def test_a_cache_that_cannot_be_written_says_what_to_do(folder, cache):
         Experiment(shades(folder), [EXACT], cache=cache / "here").run()
 
 
+@pytest.mark.slow
 def test_two_processes_that_need_the_same_library_wait_for_each_other(folder, cache):
     code = (
         "import sys; from pathlib import Path;"

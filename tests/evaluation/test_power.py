@@ -96,6 +96,7 @@ def test_power_of_a_given_difference_is_how_often_the_test_finds_it():
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [20, 50])
 def test_power_of_few_lopsided_differences_is_little_overstated(n):
     """Where the test must allow for lopsided differences, it finds less than flips alone would."""

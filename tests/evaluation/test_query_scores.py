@@ -12,6 +12,8 @@ from searchlab.errors import InputError, NotFoundError
 from searchlab.evaluation.reporting.named import find_system
 from searchlab.evaluation.reporting.query_scores import list_query_scores
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def report():

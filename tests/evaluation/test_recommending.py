@@ -78,6 +78,7 @@ def test_memory_alone_earns_a_place():
     assert len(advised.frontier()) == 2
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(
     st.lists(
