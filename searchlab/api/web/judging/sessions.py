@@ -92,7 +92,7 @@ class OpenSessions:
 
     def _task(self, name: str) -> tuple[JudgingTask, _Mark]:
         try:
-            # A name that is none is refused by `open_task`; here it only finds no file.
+            # A name that cannot be one is refused by `open_task`; here it only finds no file.
             status = (self._library / FOLDER / name / "task.json").stat()
             mark = (status.st_ino, status.st_mtime_ns)
         except (OSError, ValueError):
