@@ -28,8 +28,8 @@ SHORTER = {
     "bench_filters": ["--systems", "searchlab-clustered,searchlab-planned,hnswlib,usearch"],
     "bench_scale": ["--systems", "searchlab-clustered,hnswlib-huge"],
 }
-# Compiles ranx from nothing several times, which takes minutes: that is what it measures.
-PLAIN = {"bench_cold_start": {"NUMBA_DISABLE_JIT": "1"}}
+# It measures what compiling takes; ranx several times from nothing would take minutes here.
+UNCOMPILED = {"bench_cold_start": {"NUMBA_DISABLE_JIT": "1"}}
 # What embeds all bundled photos into a folder that is kept: each gets one that knows their vectors.
 KEPT = (
     "bench_abroad",
@@ -50,7 +50,7 @@ def module_of(script):
 
 
 def run(script, *arguments):
-    here = {name: value for name, value in os.environ.items() if name != ENVIRONMENT}
+    environment = {name: value for name, value in os.environ.items() if name != ENVIRONMENT}
     return subprocess.run(
         [sys.executable, "-m", module_of(script), *arguments],
         cwd=ROOT,
@@ -58,7 +58,7 @@ def run(script, *arguments):
         text=True,
         timeout=TIMEOUT_S,
         check=False,
-        env=here | PLAIN.get(script, {}),
+        env=environment | UNCOMPILED.get(script, {}),
     )
 
 

@@ -18,11 +18,13 @@ STEPS = 512
 ROUND = 65_536
 """What `cell_bits` divides squared steps by."""
 
+TOGETHER = 16
+"""Rows that `sixteen_bits` tells, 32 bits each: a register of AVX-512."""
+
 _LANES = 64
 _WORDS = 8  # of 64 bits, a register of AVX-512
-_SIXTEEN = 16  # of 32 bits, likewise
 _I16, _I32, _I64 = ir.IntType(16), ir.IntType(32), ir.IntType(64)
-_LANE_BITS = ir.VectorType(ir.IntType(1), _SIXTEEN)
+_LANE_BITS = ir.VectorType(ir.IntType(1), TOGETHER)
 
 
 def _vector_of(kind: Any) -> Any:
@@ -193,15 +195,15 @@ def sixteen_bits(_context: Any, rows: Any, place: Any, words: Any) -> Any:
             context.make_array(signature.args[number])(context, builder, args[number]).data
             for number in (0, 2)
         )
-        row = builder.load(_at(builder, listed, args[1], _SIXTEEN), align=4)
+        row = builder.load(_at(builder, listed, args[1], TOGETHER), align=4)
 
         def each(number: int) -> Any:
-            return ir.Constant(row.type, [number] * _SIXTEEN)
+            return ir.Constant(row.type, [number] * TOGETHER)
 
         halves = builder.bitcast(bits, _I32.as_pointer())  # the lower half of a word comes first
         places = builder.lshr(row, each(5))
         found = ir.Constant(row.type, ir.Undefined)
-        for lane in range(_SIXTEEN):
+        for lane in range(TOGETHER):
             half = builder.zext(builder.extract_element(places, _I32(lane)), _I64)
             value = builder.load(builder.gep(halves, [half]), align=4)
             found = builder.insert_element(found, value, _I32(lane))

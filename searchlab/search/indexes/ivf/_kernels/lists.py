@@ -9,7 +9,7 @@ from numba import types
 
 from searchlab._numba import F32, I64, inner, reads
 from searchlab.search.filters._kernels.bits import lowest
-from searchlab.search.filters._kernels.simd import sixteen_bits
+from searchlab.search.filters._kernels.simd import TOGETHER, sixteen_bits
 from searchlab.search.indexes.ivf._kernels.codes import dot
 
 # Types of the arrays of `ivf.lists.Lists`, in the order in which every kernel takes them.
@@ -24,9 +24,6 @@ SURE = 4.0
 """Standard deviations of rounding within which a row is scored again by its float32 vector."""
 
 BUCKETS = 256
-
-# Rows that are tested together.
-_TOGETHER = 16
 
 # A bitmap is laid out in the order of the lists if at most one row in so many may be found.
 _MANY = 5
@@ -118,7 +115,7 @@ def find_allowed(rows: Any, place: Any, size: Any, words: Any, marked: Any) -> A
         if shift > 48:
             bits |= marked[(place >> 6) + 1] << (np.uint64(64) - shift)
         return np.int32(bits & np.uint64(every))
-    if size == _TOGETHER:
+    if size == TOGETHER:
         return sixteen_bits(rows, place, words)
     allowed = np.int32(0)
     for number in range(size):
