@@ -57,7 +57,8 @@ class DeviceIndex(ExactIndex):
             from searchlab.models.devices import ENVIRONMENT, choose_device
         except ImportError as error:
             msg = (
-                f"an accelerator must be used by torch, got {error}; pip install 'searchlab[clip]'"
+                f"the index exact-on-device must have torch, got {error}; "
+                "pip install 'searchlab[clip]', or take another index"
             )
             raise MissingExtraError(msg) from error
         self.device = choose_device(device or os.environ.get(ENVIRONMENT) or "auto")
