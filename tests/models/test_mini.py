@@ -61,6 +61,14 @@ def test_photo_rows_do_not_depend_on_the_batch(mini):
     np.testing.assert_allclose(together, alone, atol=1e-4)
 
 
+def test_a_photo_and_its_mirror_image_have_the_same_row(mini):
+    rng = np.random.default_rng(0)
+    photo = Image.fromarray(rng.integers(0, 256, (48, 64, 3), dtype=np.uint8))
+    mirrored = photo.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+    rows = mini.encode_images([photo, mirrored])
+    np.testing.assert_allclose(rows[0], rows[1], atol=0.01)
+
+
 def test_rows_are_unit_float32(mini):
     texts = mini.encode_texts(["a dog", "ein Haus"])
     photos = mini.encode_images([Image.new("RGB", (64, 48), "teal")])

@@ -228,8 +228,9 @@ def open_session(path: Path, threads: int) -> InferenceSession:
 
 
 def embed(session: InferenceSession, images: Sequence[Image.Image], dim: int) -> Embeddings:
-    """Run pictures through an open tower; (n_images, dim) unit rows."""
+    """Run pictures and their mirror images through an open tower; (n_images, dim) unit rows."""
     rows = np.zeros((len(images), dim), dtype=np.float32)
     for batch, pixels in framing.batches(images, BATCH):
-        rows[batch] = session.run(["embedding"], {"pixels": pixels})[0]
+        for view in framing.views(pixels):
+            rows[batch] += session.run(["embedding"], {"pixels": view})[0]
     return unit_rows(rows)

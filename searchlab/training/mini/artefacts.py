@@ -122,10 +122,11 @@ def measure_agreement(
     is_nonzero = np.linalg.norm(table, axis=1) > 1e-3
     session = mini.open_session(folder / mini.IMAGE_FILE, threads=2)
     small = mini.embed(session, pictures, DIM + 1)
-    large = np.empty_like(small)
+    large = np.zeros_like(small)
     with torch.inference_mode():
         for batch, pixels in framing.batches(pictures, 8):
-            large[batch] = network.eval()(torch.from_numpy(pixels)).numpy()
+            for view in framing.views(pixels):
+                large[batch] += network.eval()(torch.from_numpy(view)).numpy()
     table_cosines = (unit(stored[is_nonzero]) * unit(table[is_nonzero])).sum(axis=1)
     photo_cosines = (unit(large) * small).sum(axis=1)
     return {
