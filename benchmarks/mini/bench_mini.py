@@ -9,8 +9,9 @@ Writes results/mini/<dataset>/shipped.json, and skips what is on record (--force
 `metrics` has `recall@10.en` (`success@` where a query has several answers), `recall@10.mean` over
 languages, `palette.recall@10.en` and the like, as fractions. The environment variable
 `SEARCHLAB_DATASETS` names the folder of the datasets. `--teacher PACKAGES` also measures ConSE with
-the real teachers, from the packages that `searchlab.training.mini.materials` names. `--artefacts
-FOLDER` measures another build of `mini` and writes rebuilt.json.
+the real teachers, from the packages that `searchlab.training.mini.materials` names;
+`--keep-teachers` keeps those figures of the record that it replaces. `--artefacts FOLDER`
+another build of `mini` and writes rebuilt.json.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from benchmarks.mini.tasks import (
     read_tsv,
     with_interval,
 )
+from benchmarks.mini.teachers import add_options, describe, read_kept
 from searchlab.errors import NotFoundError
 from searchlab.evaluation.datasets import external_root
 from searchlab.evaluation.provenance.manifest import make_manifest
@@ -181,8 +183,28 @@ def score_other_model(name: str, task: Task, pictures: list[Image.Image]) -> dic
     return score(task, texts, model.encode_images(pictures), task.queries)
 
 
-def measure(task: Task, model: MiniEmbedder, args: argparse.Namespace) -> dict[str, object]:
-    """Measure everything that is recorded for one dataset."""
+def keep_conse(kept: dict[str, Any], queries: list[Query]) -> dict[str, object]:
+    """Take what `score_conse` measures from a record of the same queries."""
+    sample = kept.get("same_sample", {})
+    if sample.get("queries") != len(queries):
+        sys.exit(f"--keep-teachers must find figures of {len(queries)} queries, got others")
+    return {name: table for name, table in sample.items() if name not in ("queries", "mini")}
+
+
+def measure(
+    task: Task,
+    model: MiniEmbedder,
+    args: argparse.Namespace,
+    kept: dict[str, Any] | None = None,
+) -> dict[str, object]:
+    """Measure everything that is recorded for one dataset.
+
+    Args:
+        task: Its photos and queries.
+        model: What is measured.
+        args: Options of the benchmark.
+        kept: A record of the same data set whose teachers' figures are kept.
+    """
     pictures = [Image.open(path).convert("RGB") for path in task.photos]
     photos = model.encode_images(pictures)
     texts = model.encode_texts([query.text for query in task.queries])
@@ -203,14 +225,14 @@ def measure(task: Task, model: MiniEmbedder, args: argparse.Namespace) -> dict[s
         measured["graded nDCG@10"] = measure_graded(task.photos[0].parents[1], model, photos)
     for name in args.beside:
         measured.setdefault("beside", {})[name] = score_other_model(name, task, pictures)
-    if args.teacher:
+    if args.teacher or kept is not None:
         rng = np.random.default_rng(0)
         numbers = rng.permutation(len(task.queries))[: args.teacher_queries]
         sample = [task.queries[number] for number in numbers]
         measured["same_sample"] = {
             "queries": len(sample),
             "mini": score(task, texts[numbers], photos, sample),
-            **score_conse(task, sample, args),
+            **(score_conse(task, sample, args) if kept is None else keep_conse(kept, sample)),
         }
     measured["compared"] = compare_scores(measured)
     return measured
@@ -286,7 +308,7 @@ def recompute(measurement: dict[str, Any]) -> dict[str, Any]:
 def main() -> None:
     """Measure a dataset."""
     parser = bench_parser(__doc__, dataset="flickr8k", datasets=("drawn", *sorted(LOADERS)))
-    parser.add_argument("--teacher", type=Path, help="folder with the teacher's packages")
+    add_options(parser)
     parser.add_argument("--teacher-queries", type=int, default=30_000, help="most queries of it")
     parser.add_argument("--beside", nargs="*", default=["palette"], help="other models to measure")
     parser.add_argument("--cache", type=Path, default=Path("cache"), help="folder of its vectors")
@@ -300,6 +322,7 @@ def main() -> None:
     if on_record(args, "mini", name) is not None:
         return
     model = MiniEmbedder(args.artefacts or MINI_DATA, threads=args.threads)
+    parameters: dict[str, Any] = {"beside": args.beside}
     if args.dataset == "drawn":
         pictures = [Image.new("RGB", (320, 320), color) for color in ("red", "navy", "olive")]
         metrics, measured = time_model(model, ["a dog", "eine Katze"], pictures), {}
@@ -308,7 +331,10 @@ def main() -> None:
         if not (root / folder_of(args.dataset)).is_dir():
             sys.exit(f"SEARCHLAB_DATASETS must name a folder that holds {args.dataset}, got {root}")
         task = LOADERS[args.dataset](root)
-        measured = measure(task, model, args)
+        kept = read_kept(args, "mini", name) if args.keep_teachers else None
+        if kept is not None:
+            parameters["teachers"] = describe(kept)
+        measured = measure(task, model, args, kept)
         metrics = metrics_of(task, measured)
     for figure, value in metrics.items():
         if figure.endswith((".mean", ".en", "_ms")):
@@ -316,7 +342,7 @@ def main() -> None:
     spec = f"mini, {name}" if args.artefacts else "mini"
     measured_model = {"spec": spec, "model_id": model.model_id, **model.fingerprints()}
     manifest = make_manifest("mini", models=[measured_model], seed=args.seed, threads=args.threads)
-    values = {"parameters": {"beside": args.beside}, "metrics": metrics, **measured}
+    values = {"parameters": parameters, "metrics": metrics, **measured}
     record(args, "mini", name, values | {"manifest": manifest})
 
 

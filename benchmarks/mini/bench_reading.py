@@ -7,7 +7,7 @@
 For each language of `sentences-judge` a sentence is searched among the English ones of the same 300
 pairs, by text alone. Chance finds 0.3 % of them first. A text of which a model knows no piece finds
 nothing. `--teacher` reads the same sentences with multilingual-e5-small, which `mini` learns from
-(packages as for `searchlab models build`). No one trained on these pairs, which people wrote. What
+(packages as for `searchlab models build`), and `--keep-teachers` keeps its figures. No one trained on these pairs, which people wrote. What
 single words find is measured on the labels of `stamps` in the same language, if it has enough.
 
 Writes results/reading/sentences-judge/mini.json and a chart, or rebuilt.json with `--artefacts`,
@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from benchmarks.common.recording import bench_parser, on_record, record
 from benchmarks.mini.reading_chart import draw_reading
 from benchmarks.mini.tasks import Rows, load_stamps, open_rgb, rank_answers, with_interval
+from benchmarks.mini.teachers import add_options, describe, read_kept
 from searchlab.errors import NotFoundError
 from searchlab.evaluation.datasets import external_root
 from searchlab.evaluation.provenance.manifest import make_manifest
@@ -196,10 +197,24 @@ def read_with_teacher(pairs: Pairs, options: Namespace) -> dict[str, dict[str, A
     return measure_reading(pairs, Teacher(options.teacher, options.cache).encode)
 
 
+def keep_teacher(kept: dict[str, Any], by_language: dict[str, dict[str, Any]]) -> dict[str, float]:
+    """Take the teacher's figures of each language from a record of the same sentences.
+
+    Returns:
+        Its means.
+    """
+    for language, row in by_language.items():
+        before = kept["by_language"].get(language, {})
+        if "teacher" not in before or before["sentences"] != row["sentences"]:
+            sys.exit(f"--keep-teachers must find the teacher's figures of the same {language}")
+        row["teacher"] = before["teacher"]
+    return {key: value for key, value in kept["metrics"].items() if key.startswith("teacher.")}
+
+
 def main() -> None:
     """Measure, and record."""
     parser = bench_parser(__doc__, dataset=FOLDER, datasets=(FOLDER, "drawn"))
-    parser.add_argument("--teacher", type=Path, help="folder with the teacher's packages")
+    add_options(parser)
     parser.add_argument("--cache", type=Path, default=Path("cache"), help="folder of its vectors")
     parser.add_argument("--artefacts", type=Path, help="folder of another build of mini")
     options = parser.parse_args()
@@ -219,7 +234,12 @@ def main() -> None:
     words = measure_words(root, model) if options.dataset == FOLDER else {}
     values: dict[str, Any] = {"by_language": measure_reading(pairs, model.encode_texts, words)}
     metrics = average(values["by_language"])
-    if options.teacher:
+    parameters: dict[str, Any] = {"forty": list(FORTY), "least": [READS_SENTENCES, READS_WORDS]}
+    if options.keep_teachers:
+        kept = read_kept(options, "reading", name)
+        parameters["teachers"] = describe(kept)
+        metrics |= keep_teacher(kept, values["by_language"])
+    elif options.teacher:
         taught = read_with_teacher(pairs, options)
         metrics |= average(taught, "teacher.")
         for language, row in values["by_language"].items():
@@ -235,7 +255,6 @@ def main() -> None:
     manifest = make_manifest(
         "reading", models=[described], seed=options.seed, threads=options.threads
     )
-    parameters = {"forty": list(FORTY), "least": [READS_SENTENCES, READS_WORDS]}
     values |= {"parameters": parameters, "metrics": metrics, "manifest": manifest}
     place = measurement_path(options.out, "reading", options.dataset, name).with_suffix("")
     charts = draw_reading(values["by_language"], READS_SENTENCES, place)
