@@ -10,7 +10,7 @@ Writes results/mini/<dataset>/shipped.json, and skips what is on record (--force
 languages, `palette.recall@10.en` and the like, as fractions. The environment variable
 `SEARCHLAB_DATASETS` names the folder of the datasets. `--teacher PACKAGES` also measures ConSE with
 the real teachers, from the packages that `searchlab.training.mini.materials` names;
-`--keep-teachers` keeps those figures of the record that it replaces. `--artefacts FOLDER`
+`--keep-teachers` keeps those figures of the record that it replaces. `--artefacts FOLDER` measures
 another build of `mini` and writes rebuilt.json.
 """
 

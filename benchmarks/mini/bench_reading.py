@@ -7,8 +7,9 @@
 For each language of `sentences-judge` a sentence is searched among the English ones of the same 300
 pairs, by text alone. Chance finds 0.3 % of them first. A text of which a model knows no piece finds
 nothing. `--teacher` reads the same sentences with multilingual-e5-small, which `mini` learns from
-(packages as for `searchlab models build`), and `--keep-teachers` keeps its figures. No one trained on these pairs, which people wrote. What
-single words find is measured on the labels of `stamps` in the same language, if it has enough.
+(packages as for `searchlab models build`); `--keep-teachers` keeps its figures of the record that
+is replaced. No one trained on these pairs, which people wrote. Single words are measured on
+the labels of `stamps` in the same language, if it has enough.
 
 Writes results/reading/sentences-judge/mini.json and a chart, or rebuilt.json with `--artefacts`,
 another build of `mini`. `by_language` has R@1 and R@10 in percent with 95 % bootstrap intervals
