@@ -111,6 +111,7 @@ class VectorIndex(ABC):
     @classmethod
     def check(cls) -> None:
         """Raise what keeps this kind from being built here, before anything is embedded for it."""
+        return
 
     @classmethod
     @abstractmethod
