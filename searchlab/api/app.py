@@ -44,6 +44,7 @@ from searchlab.api.ops.readiness import Readiness
 from searchlab.api.routes import collections, facets, media, photos, search, system, usage
 from searchlab.api.settings import Settings
 from searchlab.api.snapshots.live_library import LiveLibrary, ServedSnapshot
+from searchlab.api.snapshots.shards import open_shards
 from searchlab.api.web import pages
 from searchlab.api.web.failures import report
 from searchlab.api.web.sign_in import SIGN_INS_AT_ONCE, SIGN_INS_PER_SECOND
@@ -124,7 +125,12 @@ def _open_services(settings: Settings, log: Log) -> Any:
 
 def _open(settings: Settings, stack: AsyncExitStack) -> Services:
     # First, so that no database is created where there is no library.
-    live_library = LiveLibrary(settings.data, show_places=settings.show_places)
+    shards = open_shards(settings, stack) if settings.on else None
+    live_library = LiveLibrary(
+        settings.data,
+        show_places=settings.show_places,
+        open_vectors=None if shards is None else shards.open_vectors,
+    )
     shared = Path(settings.run_folder) if settings.run_folder else None
     database = open_database(
         settings.database_url or sqlite_url(settings.data), notes=shared and shared / "database"
@@ -133,7 +139,7 @@ def _open(settings: Settings, stack: AsyncExitStack) -> Services:
     migrate(database)
     anonymous = AnonymousVisitors(database, settings.visitors)
     anonymous.check()
-    threads = _start_threads(stack)
+    threads = _start_threads(stack, waits_elsewhere=shards is not None)
     keys = KeyRing(database)
     stack.callback(keys.close)
     sessions = Sessions(database)
@@ -154,6 +160,8 @@ def _open(settings: Settings, stack: AsyncExitStack) -> Services:
     stack.callback(replays.close)
     metrics = Metrics()
     _report(metrics, live_library.current)
+    if shards is not None:
+        shards.report_to(metrics)
     slots = DecodeSlots(settings.decode_slots, timeout_s=settings.decode_timeout_s)
     stack.callback(slots.close)
     decoders = Decoders(settings.decode_timeout_s)
@@ -180,7 +188,12 @@ def _open(settings: Settings, stack: AsyncExitStack) -> Services:
         decoders=decoders,
         renditions=renditions,
         metrics=metrics,
-        readiness=Readiness(database, settings.data, threads["health_threads"]),
+        readiness=Readiness(
+            database,
+            settings.data,
+            threads["health_threads"],
+            more_problems=(lambda: ()) if shards is None else shards.problems,
+        ),
         client_waits=ClientWaits(metrics, settings.max_in_flight),
         sends=Sends(),
         proxies=Proxies(settings.trusted_proxy_header, settings.trusted_proxies),
@@ -188,13 +201,15 @@ def _open(settings: Settings, stack: AsyncExitStack) -> Services:
     )
 
 
-def _start_threads(stack: AsyncExitStack) -> dict[str, Threads]:
+def _start_threads(stack: AsyncExitStack, *, waits_elsewhere: bool) -> dict[str, Threads]:
     cores = os.cpu_count() or 1
+    # A search on other machines mostly waits.
+    searching = max(cores, 16) if waits_elsewhere else cores
     threads_of = {
         "database_threads": Threads("database", POOL_SIZE, waiting=128),
         "key_threads": Threads("keys", 4, waiting=256),
         "document_threads": Threads("documents", 2, waiting=16),
-        "search_threads": Threads("search", cores, waiting=256),
+        "search_threads": Threads("search", searching, waiting=256),
         "health_threads": Threads("health", 1, waiting=64),
     }
     for threads in threads_of.values():

@@ -51,6 +51,11 @@ class Settings:
         show_places: Whether originals are sent as they are, with places and keywords in them, and
             words are looked up in places, keywords and names of files and folders, too.
         poll_s: Seconds between two checks for a new snapshot.
+        on: `ray:ADDRESS` of a cluster whose actors search the vectors; each worker does if empty.
+        shards: Parts that the library is cut into there.
+        replicas: Actors for each part.
+        shard_cpus: Processors that an actor takes.
+        shard_timeout_s: Seconds within which all parts must have answered.
         log_format: `text` or `json`.
         access_log: Whether to write a line for each request.
         run_folder: Folder where the workers of one server share counters; empty outside a server.
@@ -81,6 +86,11 @@ class Settings:
     decode_timeout_s: float = 10.0
     show_places: bool = False
     poll_s: float = 0.1
+    on: str = ""
+    shards: int = 2
+    replicas: int = 1
+    shard_cpus: float = 1.0
+    shard_timeout_s: float = 5.0
     log_format: Literal["text", "json"] = "text"
     access_log: bool = True
     run_folder: str = ""
@@ -98,6 +108,10 @@ class Settings:
             ("decode_slots", 1, 256),
             ("decode_timeout_s", 0.1, 600),
             ("poll_s", 0.01, 60),
+            ("shards", 1, 10_000),
+            ("replicas", 1, 100),
+            ("shard_cpus", 0.001, 1000),
+            ("shard_timeout_s", 0.01, 600),
         ):
             value = getattr(self, name)
             if not low <= value <= high:
@@ -105,6 +119,12 @@ class Settings:
                 raise InputError(msg)
         if self.log_format not in {"text", "json"}:
             msg = f"log_format must be text or json, got {quote(self.log_format)}"
+            raise InputError(msg)
+        if self.on == "ray:local" and self.workers > 1:
+            msg = (
+                f"{self.workers} workers must share a cluster, got ray:local, which each would "
+                "start for itself; run `ray start --head` and name ray:auto"
+            )
             raise InputError(msg)
         parse_networks(self.trusted_proxies)
         # Normalised to the form that browsers send, since they are compared and joined as text.

@@ -145,6 +145,43 @@ _MIB = 2**20
     "nobody learns from the server of the places and keywords that are written in them.",
 )
 @click.option(
+    "--on",
+    default="",
+    metavar="ray:ADDRESS",
+    help="Let actors of a Ray cluster search the vectors, such as ray:auto; the library must lie "
+    "under the same path on every node (extra `cluster`). In the workers if not given.",
+)
+@click.option(
+    "--shards",
+    type=int,
+    default=2,
+    show_default=True,
+    help="With --on: parts that the library is cut into.",
+)
+@click.option(
+    "--replicas",
+    type=int,
+    default=1,
+    show_default=True,
+    help="With --on: actors for each part; with two, the death of one costs no request.",
+)
+@click.option(
+    "--shard-cpus",
+    type=float,
+    default=1.0,
+    show_default=True,
+    help="With --on: processors that an actor takes.",
+)
+@click.option(
+    "--shard-timeout",
+    "shard_timeout_s",
+    envvar="SEARCHLAB_SHARD_TIMEOUT",
+    type=float,
+    default=5.0,
+    show_default=True,
+    help="With --on: seconds within which all parts must answer; else the request is answered 503.",
+)
+@click.option(
     "--log-format",
     type=click.Choice(["text", "json"]),
     default="text",

@@ -48,7 +48,7 @@ def connect(name: str) -> Iterator[None]:
         yield
         return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "warning"}
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
     if address == "local":
         options |= {"num_cpus": os.cpu_count(), "include_dashboard": False}
     try:

@@ -34,8 +34,8 @@ _REST_S: Final = 1.0  # seconds in which a lost replica is asked only if there i
 class _State:
     """What is known of a replica."""
 
-    def __init__(self, ask: Replica) -> None:
-        self.ask = ask
+    def __init__(self, shard: int, ask: Replica) -> None:
+        self.shard, self.ask = shard, ask
         self.n_open = 0
         self.lost_at = -np.inf
 
@@ -60,6 +60,7 @@ class ReplicatedShards(Shards):
         *,
         timeout_s: float = 5.0,
         is_lost: Callable[[BaseException], bool] = lambda error: isinstance(error, ConnectionError),
+        observe: Callable[[int, float], None] = lambda shard, seconds: None,
     ) -> None:
         """Take the replicas of each shard.
 
@@ -69,6 +70,8 @@ class ReplicatedShards(Shards):
             replicas: The replicas of each shard, at least one.
             timeout_s: Seconds within which all shards must have answered.
             is_lost: Whether an error says that a replica is gone, rather than that it has a fault.
+            observe: Called with the number of a shard, from 0, and the seconds that an answer of
+                it took, in any thread.
 
         Raises:
             InputError: A shard has no replica.
@@ -79,8 +82,10 @@ class ReplicatedShards(Shards):
             )
             raise InputError(msg)
         self.ranges, self.dim = ranges, dim
-        self._replicas = [[_State(replica) for replica in some] for some in replicas]
-        self._timeout_s, self._is_lost = timeout_s, is_lost
+        self._replicas = [
+            [_State(number, replica) for replica in some] for number, some in enumerate(replicas)
+        ]
+        self._timeout_s, self._is_lost, self._observe = timeout_s, is_lost, observe
         self._times: deque[float] = deque(maxlen=_RECENT)
         self._lock = threading.Lock()
         self.n_hedged = 0
@@ -170,10 +175,13 @@ class ReplicatedShards(Shards):
         return True
 
     def _note(self, future: Future[Any], state: _State, took_s: float) -> None:
+        is_answer = not future.cancelled() and future.exception() is None
         with self._lock:
             state.n_open -= 1
-            if not future.cancelled() and future.exception() is None:
+            if is_answer:
                 self._times.append(took_s)
+        if is_answer:
+            self._observe(state.shard, took_s)
 
     def _missing(self, number: int) -> UnavailableError:
         return UnavailableError(

@@ -1,6 +1,7 @@
 """The part of a snapshot that a shard answers for, mapped from the snapshot's own files.
 
 DIR/cluster/indexes/KEY/   the index over a part, built once and named by the vectors it is over
+DIR/cluster/cut-N.json     where a library of N shards was cut last
 
 Nothing else is written for shards, so that a library may be cut anew at any time. An index that
 nobody has opened for a week is deleted when another one is built; who still has it open keeps it.
@@ -11,6 +12,7 @@ from __future__ import annotations
 import bisect
 import hashlib
 import itertools
+import json
 import os
 import shutil
 import time
@@ -25,6 +27,7 @@ import numpy as np
 from searchlab.cluster.shards import Part, cut_evenly
 from searchlab.config import Config
 from searchlab.errors import DataError, MismatchError
+from searchlab.files import write_atomically
 from searchlab.library.manifests import check_file, parse_manifest
 from searchlab.library.sample_texts import teach_texts
 from searchlab.models import load_model
@@ -179,3 +182,27 @@ def first_ids(table: PhotoTable, ranges: Sequence[range]) -> list[str]:
     """Return the `photo_id` that each range begins with; for an empty one that of the next."""
     ids = table.column("photo_id")
     return [ids[rows.start] if rows.start < len(table) else "~" for rows in ranges]
+
+
+def read_cut(folder: Path, n_shards: int) -> list[str]:
+    """Return what `first_ids` said of a library of so many shards last; nothing if it never was."""
+    try:
+        firsts = json.loads(_cut_file(folder, n_shards).read_bytes())
+    except (OSError, ValueError):  # lost or damaged: it is cut evenly
+        return []
+    is_cut = isinstance(firsts, list) and all(isinstance(first, str) for first in firsts)
+    return firsts if is_cut and firsts == sorted(firsts) else []
+
+
+def write_cut(folder: Path, firsts: Sequence[str]) -> None:
+    """Keep where a library was cut, so that a server cuts it alike when it is started again."""
+    if read_cut(folder, len(firsts)) == list(firsts):
+        return
+    with suppress(OSError):  # where this node may only read
+        kept = _cut_file(folder, len(firsts))
+        kept.parent.mkdir(exist_ok=True)
+        write_atomically(kept, json.dumps(list(firsts)).encode())
+
+
+def _cut_file(folder: Path, n_shards: int) -> Path:
+    return folder / "cluster" / f"cut-{n_shards}.json"

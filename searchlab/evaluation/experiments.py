@@ -35,6 +35,7 @@ from searchlab.evaluation.significance import bootstrap_intervals
 from searchlab.library.embed import BATCH
 from searchlab.models import load_model
 from searchlab.progress import Progress, Step
+from searchlab.search.indexes import index_class
 
 if TYPE_CHECKING:
     from searchlab.evaluation.datasets import LabelledQuery
@@ -107,6 +108,8 @@ class Experiment:
         self.out = None if out is None else Path(out)
         self.benchmark = benchmark
         self.seed = seed
+        for config in listed:
+            index_class(config).check()
         self.configs = [
             config.with_model_id(load_model(config.model).model_id) for config in listed
         ]

@@ -28,6 +28,7 @@ from searchlab.photos.photo import iso_day
 from searchlab.photos.sidecar import Skipped
 from searchlab.photos.table import PhotoTable
 from searchlab.progress import Progress
+from searchlab.search.indexes import index_class
 
 
 @dataclass
@@ -105,6 +106,7 @@ def index_photos(
             config = _choose_config(config or before.config, model, listener)
         if index is not None:
             config = replace(config, index=index)
+        index_class(config).check()
         with named_by(library.folder):
             embedder = load_model(config.model)
         scan = scan_roots(covered, cache, progress)

@@ -24,6 +24,7 @@ import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -348,9 +349,9 @@ def _nothing_indexed(folder: Path) -> str:
     )
 
 
-def open_library(folder: Path | str, *, for_others: bool = False) -> Library:
-    """Open a library on disk; raises what `Library` does."""
-    return Library(Path(folder).expanduser().resolve(), for_others=for_others)
+def open_library(folder: Path | str, **options: Any) -> Library:
+    """Open a library on disk; takes and raises what `Library` does."""
+    return Library(Path(folder).expanduser().resolve(), **options)
 
 
 def create_library(folder: Path | str) -> Library:

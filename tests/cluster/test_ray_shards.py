@@ -1,12 +1,15 @@
 """Shards as actors on Ray: one machine's answers, whoever dies, and never a part of them."""
 
+import threading
 import time
 
 import numpy as np
 import pytest
 
-from searchlab.cluster.ray_shards import RayShards, ShardServer, serve_shards
+from searchlab.cluster.ray_shards import serve_shards
+from searchlab.cluster.shard_actors import ShardPlan
 from searchlab.cluster.shard_files import Place, manifest_digest
+from searchlab.cluster.shard_server import ShardServer
 from searchlab.config import Config
 from searchlab.errors import InputError, MismatchError, MissingExtraError, UnavailableError
 from searchlab.library.library import open_library
@@ -69,9 +72,44 @@ def test_serving_on_shards_needs_an_address_and_ray(filled, monkeypatch):
 @pytest.mark.parametrize(
     "wrong", [{"n_shards": 0}, {"n_shards": 2, "n_replicas": 0}, {"n_shards": 2, "timeout_s": 0}]
 )
-def test_numbers_that_are_too_small_are_refused(tmp_path, wrong):
+def test_numbers_that_are_too_small_are_refused(wrong):
     with pytest.raises(InputError, match="shards and replicas must be at least 1, processors"):
-        RayShards(tmp_path, **wrong)
+        ShardPlan(**wrong)
+
+
+def ended_after(act, patience_s):
+    ended = threading.Event()
+    server = ShardServer("nowhere", patience_s, ended.set)
+    act(server)
+    return ended
+
+
+def test_a_shared_server_ends_when_the_last_process_leaves_it():
+    def both_come_and_one_leaves(server):
+        server.attend("a")
+        server.attend("b")
+        server.leave("a")
+
+    ended = ended_after(both_come_and_one_leaves, 60)
+    assert not ended.wait(0.2)
+
+    def both_leave(server):
+        both_come_and_one_leaves(server)
+        server.leave("b")
+        server.attend("b")
+
+    assert ended_after(both_leave, 60).wait(5)
+
+
+def test_a_shared_server_ends_when_nobody_has_attended_for_long():
+    assert ended_after(lambda server: server.attend("a"), 0.2).wait(5)
+    assert ended_after(lambda server: None, 0.2).wait(5)
+
+
+def test_a_server_of_one_process_never_ends_by_itself():
+    n_threads = threading.active_count()
+    ShardServer("nowhere").leave("a")
+    assert threading.active_count() == n_threads
 
 
 # -- on Ray -----------------------------------------------------------------------------------
@@ -131,11 +169,11 @@ def test_a_lost_replica_costs_no_error_and_a_lost_shard_is_told_in_time(ray, fil
         expected = ranked(filled, QUERIES[0])
         assert ranked(there, QUERIES[0]) == expected
         # What `serve_shards` holds; which shard it is matters to nobody.
-        shards = there._engines._open_vectors.__self__
-        ray.kill(shards.actors[1][0], no_restart=True)
+        _, (first, second) = there._engines._open_vectors.__self__.actors.shards
+        ray.kill(first.handle, no_restart=True)
         for _ in range(5):
             assert ranked(there, QUERIES[0]) == expected
-        ray.kill(shards.actors[1][1], no_restart=True)
+        ray.kill(second.handle, no_restart=True)
         started = time.monotonic()
         with pytest.raises(UnavailableError, match="shard 2 of 2 must answer within 20 s"):
             there.search(QUERIES[0])
@@ -147,8 +185,8 @@ def test_an_actor_that_is_started_again_opens_what_it_is_asked_about(ray, filled
     with served(filled, 2, n_replicas=2) as there:
         expected = ranked(filled, QUERIES[0])
         assert ranked(there, QUERIES[0]) == expected
-        for some in there._engines._open_vectors.__self__.actors:
-            ray.kill(some[0], no_restart=False)
+        for some in there._engines._open_vectors.__self__.actors.shards:
+            ray.kill(some[0].handle, no_restart=False)
         for _ in range(5):
             assert ranked(there, QUERIES[0]) == expected
 

@@ -3,6 +3,7 @@
 import datetime
 import errno
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +13,7 @@ import pytest
 from searchlab import create_library, index_photos
 from searchlab.config import Config
 from searchlab.config.calibration import UNCALIBRATED
-from searchlab.errors import InputError, MismatchError
+from searchlab.errors import InputError, MismatchError, MissingExtraError
 from searchlab.library import catalog, scan
 from searchlab.library.library import open_library
 from searchlab.library.roots import check_root
@@ -314,3 +315,19 @@ def test_after_the_model_has_changed_photos_are_embedded_again_and_scores_calibr
     progress.lines.clear()
     assert index_photos(changed, progress=progress).snapshot_id == report.snapshot_id
     assert (progress.lines, len(embedded)) == ([], 3)
+
+
+def test_an_index_that_cannot_be_built_is_told_before_anything_is_embedded(
+    library, put, photos, monkeypatch
+):
+    put("a.png", "red")
+    monkeypatch.setitem(sys.modules, "torch", None)
+
+    def embed(self, images):
+        raise AssertionError
+
+    load_model("palette")
+    monkeypatch.setattr(PaletteEmbedder, "encode_images", embed)
+    with pytest.raises(MissingExtraError, match="the index exact-on-device must have torch"):
+        index_photos(library, [photos], config=Config(model="palette", index="exact-on-device"))
+    assert library.snapshot() is None

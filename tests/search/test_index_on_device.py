@@ -92,7 +92,7 @@ def test_the_device_is_named_by_argument_or_environment(monkeypatch):
 
 
 def test_without_torch_the_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "searchlab.models.devices", None)
+    monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'searchlab\[clip\]'"):
         DeviceIndex(rows_of(3))
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -46,7 +46,7 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 class Metrics:
     """Counters of one worker, and their sums over all workers.
 
-    Not thread-safe: only the event loop's thread counts.
+    Only the event loop's thread counts, except where a method says otherwise.
 
     Attributes:
         in_flight: Requests that this worker is working on.
@@ -97,6 +97,20 @@ class Metrics:
             "searchlab_photos",
             "Photos in the library.",
             multiprocess_mode="livemax",
+            registry=registry,
+        )
+        self._replicas = Gauge(
+            "searchlab_shard_replicas",
+            "Replicas of a shard that answer.",
+            ["shard"],
+            multiprocess_mode="livemin",
+            registry=registry,
+        )
+        self._shard_seconds = Histogram(
+            "searchlab_shard_seconds",
+            "Time until a shard answered a question.",
+            ["shard"],
+            buckets=BUCKETS_S,
             registry=registry,
         )
         self._series: dict[tuple[str, str, int], tuple[_Cell, list[_Cell], _Cell]] = {}
@@ -158,6 +172,15 @@ class Metrics:
         self._snapshot = (snapshot_id, config_id, __version__)
         self._snapshots.labels(*self._snapshot).set(1)
         self._photos.set(n_photos)
+
+    def describe_shards(self, n_answering: Sequence[int]) -> None:
+        """Record how many replicas of each shard answer; in any thread."""
+        for number, n_replicas in enumerate(n_answering, start=1):
+            self._replicas.labels(f"{number}").set(n_replicas)
+
+    def observe_shard(self, shard: int, seconds: float) -> None:
+        """Count an answer of a shard, whose number is from 0; in any thread."""
+        self._shard_seconds.labels(f"{shard + 1}").observe(seconds)
 
     def expose(self) -> bytes:
         """Return the sums over all workers in the text format of Prometheus."""

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import shutil
 import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from searchlab.api.accounts.database import BusyError, Database
@@ -26,18 +27,27 @@ class Readiness:
         problems: What was wrong when it last looked, in words that may be shown to anybody.
     """
 
-    def __init__(self, database: Database, folder: Path, threads: Threads) -> None:
+    def __init__(
+        self,
+        database: Database,
+        folder: Path,
+        threads: Threads,
+        *,
+        more_problems: Callable[[], Iterable[str]] = lambda: (),
+    ) -> None:
         """Look at nothing yet.
 
         Args:
             database: Must take a write.
             folder: Must have space left on its disk.
             threads: Of its own, so that the result shows the database and not how busy we are.
+            more_problems: Says at once what else is wrong.
         """
         self.problems: tuple[str, ...] = ()
         self._database = database
         self._folder = folder
         self._threads = threads
+        self._more_problems = more_problems
         self._until = -1.0
         self._looking: asyncio.Task[tuple[str, ...]] | None = None
 
@@ -73,4 +83,4 @@ class Readiness:
             problems.append("the database cannot be reached or written")
         if shutil.disk_usage(self._folder).free < _LEAST_FREE_BYTES:
             problems.append("the disk of the library is full")
-        return tuple(problems)
+        return (*problems, *self._more_problems())

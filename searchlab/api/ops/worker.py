@@ -140,8 +140,7 @@ async def work(
     """
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+    _stop_on_signals(loop, stop)
     _stop_at_end_of_input(loop, stop)
     try:
         module, _, name = app_path.partition(":")
@@ -149,6 +148,7 @@ async def work(
         lifespan = Lifespan(app)
         most_connections()
         await lifespan.startup()
+        _stop_on_signals(loop, stop)  # once more, since a service may have set handlers of its own
         check_address_space()
         listener.listen(BACKLOG)
     except (SearchlabError, OSError, MemoryError, RuntimeError, ExceptionGroup) as error:
@@ -175,6 +175,11 @@ async def work(
     await asyncio.wait({serving}, timeout=GRACE_S)
     await lifespan.shutdown()
     return code
+
+
+def _stop_on_signals(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
 
 
 async def _watch_connections(listener: socket.socket) -> None:

@@ -23,7 +23,7 @@ from searchlab.api.snapshots.facet_lists import FacetLists
 from searchlab.api.snapshots.lazy import Lazy
 from searchlab.errors import ExpiredCursorError, NotFoundError
 from searchlab.library.library import open_library
-from searchlab.library.snapshots import current_id
+from searchlab.library.snapshots import OpenVectors, current_id
 from searchlab.models.protocol import towers_of
 from searchlab.photos.colors import DEFAULT_TOLERANCE
 from searchlab.photos.table import PhotoTable
@@ -102,20 +102,28 @@ class LiveLibrary:
         n_swaps: How often a new snapshot has replaced the current one.
     """
 
-    def __init__(self, folder: Path, *, show_places: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        show_places: bool = False,
+        open_vectors: OpenVectors | None = None,
+    ) -> None:
         """Open the current snapshot and answer one query with it.
 
         Args:
             folder: The library's folder.
             show_places: Whether words are looked up in what is the owner's, too: names of files
                 and folders, keywords and places.
+            open_vectors: Opens the vectors that are searched where they do not lie here.
 
         Raises:
             NotFoundError: No library, or nothing was indexed yet.
             DataError: It is damaged or of another version.
             MismatchError: The installed model is not the one that embedded the photos.
         """
-        self.library = open_library(folder, for_others=not show_places)
+        self.library = open_library(folder, for_others=not show_places, open_vectors=open_vectors)
+        self._is_here = open_vectors is None
         self.n_swaps = 0
         self._mark = self._read_mark()
         self._current = self._serve(self.library.engine)
@@ -204,7 +212,7 @@ class LiveLibrary:
             facets=FacetLists(engine.table),
             photographers=_index_photographers(engine.table),
             live=None,
-            quick=took_ms <= _SHORT_MS,
+            quick=self._is_here and took_ms <= _SHORT_MS,
         )
 
 

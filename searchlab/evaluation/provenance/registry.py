@@ -212,6 +212,10 @@ STUDIES: dict[str, Study] = {
         ),
     ),
     "serving": Study(("searchlab.api", "searchlab.cli"), sealed=_TIMES),
+    "shards": Study(
+        ("searchlab.cluster", "searchlab.search.indexes", "searchlab.studies.vectors.scenes"),
+        sealed=f"{_TIMES}; it needs Ray",
+    ),
     "small_samples": Study(
         ("searchlab.evaluation.significance", "searchlab.evaluation.results"),
         recompute="benchmarks.small_samples.bench_small_samples:recompute",

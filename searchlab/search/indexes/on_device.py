@@ -52,17 +52,28 @@ class DeviceIndex(ExactIndex):
     """
 
     def __init__(self, vectors: Embeddings, device: str | None = None) -> None:
+        self.check()
         super().__init__(vectors)
+        from searchlab.models.devices import ENVIRONMENT, choose_device
+
+        self.device = choose_device(device or os.environ.get(ENVIRONMENT) or "auto")
+        self._rows: torch.Tensor | None = None
+
+    @classmethod
+    def check(cls) -> None:
+        """Look for torch.
+
+        Raises:
+            MissingExtraError: It is not installed.
+        """
         try:
-            from searchlab.models.devices import ENVIRONMENT, choose_device
+            import torch  # noqa: F401 - only whether it is there
         except ImportError as error:
             msg = (
                 f"the index exact-on-device must have torch, got {error}; "
                 "pip install 'searchlab[clip]', or take another index"
             )
             raise MissingExtraError(msg) from error
-        self.device = choose_device(device or os.environ.get(ENVIRONMENT) or "auto")
-        self._rows: torch.Tensor | None = None
 
     @classmethod
     def build(

@@ -109,6 +109,11 @@ class VectorIndex(ABC):
         return config.index
 
     @classmethod
+    def check(cls) -> None:
+        """Raise what keeps this kind from being built here, before anything is embedded for it."""
+        return
+
+    @classmethod
     @abstractmethod
     def build(cls, vectors: Embeddings, config: Config, *, labels: NDArray[np.int64]) -> Self:
         """Build the index.

@@ -1,0 +1,183 @@
+"""The actors of a library's shards: how many, where, and which processes share them.
+
+Ray starts them, spreads them over nodes, and starts those again whose process or node died; an
+actor that is new opens what it is asked about.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from searchlab.cluster.shard_server import ShardServer
+from searchlab.errors import InputError
+
+_AT_ONCE: Final = 8  # questions that a replica answers at once
+_NAMESPACE: Final = "searchlab"
+_ATTEND_S: Final = 5.0
+_PATIENCE_S: Final = 60.0
+
+
+@dataclass(frozen=True)
+class ShardPlan:
+    """Into how many shards a library is cut, and what is expected of them.
+
+    Attributes:
+        n_shards: Ranges that it is cut into.
+        n_replicas: Actors for each of them, on different nodes where there are enough.
+        cpus: Processors that each actor takes.
+        timeout_s: Seconds within which all shards must have answered a question.
+        open_timeout_s: Seconds within which each shard must have opened a snapshot.
+
+    Raises:
+        InputError: A number is too small.
+    """
+
+    n_shards: int
+    n_replicas: int = 1
+    cpus: float = 1.0
+    timeout_s: float = 5.0
+    open_timeout_s: float = 600.0
+
+    def __post_init__(self) -> None:
+        numbers = (self.cpus, self.timeout_s, self.open_timeout_s)
+        if self.n_shards < 1 or self.n_replicas < 1 or not min(numbers) > 0:
+            msg = (
+                "shards and replicas must be at least 1, processors and times above 0, got "
+                f"{self.n_shards}, {self.n_replicas}, {self.cpus!r}, {self.timeout_s!r} and "
+                f"{self.open_timeout_s!r}"
+            )
+            raise InputError(msg)
+
+
+class ShardActor:
+    """One replica of a shard, found again after it was lost for good."""
+
+    def __init__(self, find: Callable[[], Any]) -> None:
+        self._find = find
+        self.handle = find()
+
+    def renew(self) -> None:
+        """Find or start it anew; one that Ray is starting again stays the same."""
+        self.handle = self._find()
+
+
+class ShardActors:
+    """All replicas of all shards, on the cluster that this process is connected to."""
+
+    def __init__(self, folder: Path, plan: ShardPlan, *, name: str = "") -> None:
+        """Start them, or find those that another process of the same server has started.
+
+        Args:
+            folder: The library, under the same path on every node.
+            plan: How many.
+            name: Name of the server whose processes share them. They are then nobody's own, and
+                must be attended to. If empty they end with this process.
+        """
+        import ray
+
+        self._ray, self._name, self.plan = ray, name, plan
+        actor = ray.remote(ShardServer)
+
+        def find(shard: int, number: int) -> Any:
+            shared = {
+                "name": f"{name}-{shard}-{number}",
+                "namespace": _NAMESPACE,
+                "lifetime": "detached",
+                "get_if_exists": True,
+            }
+            return actor.options(
+                num_cpus=plan.cpus,
+                max_restarts=-1,
+                max_concurrency=_AT_ONCE,
+                # One after the other, so that replicas of a shard come to different nodes.
+                scheduling_strategy="SPREAD",
+                **(shared if name else {}),
+            ).remote(str(folder), _PATIENCE_S if name else None)
+
+        self.shards = [
+            [ShardActor(partial(find, shard, number)) for number in range(plan.n_replicas)]
+            for shard in range(plan.n_shards)
+        ]
+
+    def is_lost(self, error: BaseException) -> bool:
+        """Whether an error says that a process or node is gone, not that a question is wrong."""
+        errors = self._ray.exceptions
+        # What a task raised comes as a `RayTaskError`; all else is of processes and nodes.
+        return isinstance(error, errors.RayError) and not isinstance(error, errors.RayTaskError)
+
+    def close(self) -> None:
+        """Stop the actors."""
+        for some in self.shards:
+            for replica in some:
+                self._ray.kill(replica.handle)
+
+
+class Attendance:
+    """Tells shared actors that they are needed, and knows which of them answer.
+
+    Attributes:
+        n_answering: Replicas of each shard that answered last.
+        report: Called with `n_answering` after each round, in a thread of its own.
+    """
+
+    def __init__(self, actors: ShardActors, *, every_s: float = _ATTEND_S) -> None:
+        """Begin to attend, in a thread of its own.
+
+        Args:
+            actors: Started with a name.
+            every_s: Seconds between two rounds, and the most that an answer may take.
+        """
+        self._actors, self._every_s = actors, every_s
+        self._who = uuid.uuid4().hex
+        self._stop = threading.Event()
+        # Of replicas that were not asked yet nothing bad is known.
+        self.n_answering = [actors.plan.n_replicas] * actors.plan.n_shards
+        self.report: Callable[[Sequence[int]], None] = lambda n_answering: None
+        self._thread = threading.Thread(target=self._attend, name="shards", daemon=True)
+        self._thread.start()
+
+    @property
+    def missing(self) -> list[int]:
+        """Numbers of the shards, from 1, of which no replica answers."""
+        return [number for number, n in enumerate(self.n_answering, start=1) if not n]
+
+    def close(self) -> None:
+        """Leave the actors, which end with the last who leaves."""
+        self._stop.set()
+        self._thread.join()
+        leaving = [
+            replica.handle.leave.remote(self._who).future()
+            for some in self._actors.shards
+            for replica in some
+        ]
+        wait(leaving, timeout=self._every_s)
+
+    def _attend(self) -> None:
+        while True:
+            asked = [
+                [(replica, replica.handle.attend.remote(self._who).future()) for replica in some]
+                for some in self._actors.shards
+            ]
+            wait([future for some in asked for _, future in some], timeout=self._every_s)
+            self.n_answering = [
+                sum(self._has_answered(replica, future) for replica, future in some)
+                for some in asked
+            ]
+            self.report(self.n_answering)
+            if self._stop.wait(self._every_s):
+                return
+
+    def _has_answered(self, replica: ShardActor, future: Future[None]) -> bool:
+        if not future.done():
+            return False
+        error = future.exception()
+        if error is not None and self._actors.is_lost(error):
+            replica.renew()
+        return error is None
