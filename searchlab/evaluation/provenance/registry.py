@@ -213,7 +213,12 @@ STUDIES: dict[str, Study] = {
     ),
     "serving": Study(("searchlab.api", "searchlab.cli"), sealed=_TIMES),
     "shards": Study(
-        ("searchlab.cluster", "searchlab.search.indexes", "searchlab.studies.vectors.scenes"),
+        (
+            "searchlab.cluster",
+            "searchlab.search.indexes",
+            "searchlab.studies.vectors.scenes",
+            "searchlab.studies.filters.atlas_engine",
+        ),
         sealed=f"{_TIMES}; it needs Ray",
     ),
     "small_samples": Study(
