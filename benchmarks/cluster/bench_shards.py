@@ -56,6 +56,7 @@ K = 20
 COUNTS = (1, 2, 4, 8)
 N_QUERIES = 200
 _ACTOR = "ray::ShardServer"
+_LOOK_S = 0.05  # between two looks at what Ray does in its own time
 
 
 class CountingShards(LocalShards):
@@ -142,33 +143,41 @@ def measure_here(library: Library, queries: Embeddings, runs: int) -> dict[str, 
     return figures
 
 
-def measure_actors(folder: Path, queries: Embeddings, runs: int, on: str) -> dict[str, Any]:
+def measure_actors(
+    folder: Path, queries: Embeddings, runs: int, on: str, done: Callable[[int], object]
+) -> dict[str, Any]:
     """Measure the shards as actors, one with a stopped replica, and one that died."""
     figures: dict[str, Any] = {}
     options = {"cpus": 0.01, "timeout_s": 60.0}
     for n in COUNTS:
         with serve_shards(folder, on, n_shards=n, **options) as library:
             figures |= take_turns({f"actors, {n}": library.engine.index}, queries, runs)
+        done(1)
     with serve_shards(folder, on, n_shards=2, n_replicas=2, **options) as library:
         index = library.engine.index
         figures |= take_turns({"both replicas": index}, queries, runs)
-        with stopped(actor_processes()[0]):
+        with stopped(an_actor(4)):
             figures |= take_turns({"slow replica": index}, queries, runs)
+    done(1)
     with serve_shards(folder, on, n_shards=2, **options) as library:
         index = library.engine.index
         time_queries(index, queries[:5])
-        actor_processes()[0].send_signal(signal.SIGKILL)
+        an_actor(2).send_signal(signal.SIGKILL)
         figures["recover_s"] = round(seconds_until(lambda: time_queries(index, queries[:1])), 2)
     return figures
 
 
-def actor_processes() -> list[psutil.Process]:
-    """List the processes of the shards' actors on this machine."""
-    return [
-        process
-        for process in psutil.process_iter(["cmdline"])
-        if any(word.startswith(_ACTOR) for word in process.info["cmdline"] or ())
-    ]
+def an_actor(n_actors: int) -> psutil.Process:
+    """Return the process of a shard's actor on this machine, once those before are gone."""
+    while True:
+        found = [
+            process
+            for process in psutil.process_iter(["cmdline"])
+            if any(word.startswith(_ACTOR) for word in process.info["cmdline"] or ())
+        ]
+        if len(found) == n_actors:
+            return found[0]
+        time.sleep(_LOOK_S)
 
 
 @contextmanager
@@ -190,7 +199,7 @@ def seconds_until(work: Callable[[], object], limit_s: float = 300.0) -> float:
         except UnavailableError:
             if time.monotonic() - started > limit_s:
                 raise
-            time.sleep(0.05)
+            time.sleep(_LOOK_S)
         else:
             return time.monotonic() - started
 
@@ -218,17 +227,17 @@ def main() -> None:
             library = open_library(library_folder)
             dim = library.engine.index.dim
             queries = Scenes(dim, seed=options.seed).queries(n_queries)
-            with progress.step("searching in this process", 1, unit="rounds") as step:
+            with progress.step("searching", 2 + len(COUNTS), unit="ways") as step:
                 figures = measure_here(library, queries, options.runs)
                 step.advance(1)
-            if options.on:
-                figures |= measure_actors(library_folder, queries, options.runs, options.on)
-    metrics = {
-        f"{way}.{name}": value
-        for way, row in figures.items()
-        for name, value in (row.items() if isinstance(row, dict) else [("", row)])
+                if options.on:
+                    figures |= measure_actors(
+                        library_folder, queries, options.runs, options.on, step.advance
+                    )
+    recover = {"recover_s": figures.pop("recover_s")} if options.on else {}
+    metrics = recover | {
+        f"{way}.{name}": value for way, row in figures.items() for name, value in row.items()
     }
-    metrics = {name.rstrip("."): value for name, value in metrics.items()}
     for name, value in metrics.items():
         sys.stdout.write(f"{name:30}{value:>12,.3f}\n")
     values = {
@@ -241,7 +250,7 @@ def main() -> None:
             "on": options.on,
         },
         "metrics": metrics,
-        "ways": [{"way": way, **row} for way, row in figures.items() if isinstance(row, dict)],
+        "ways": [{"way": way, **row} for way, row in figures.items()],
         "manifest": make_manifest("shards", models=models_of("mini"), seed=options.seed),
     }
     record(options, "shards", "costs", values)

@@ -6,13 +6,15 @@ import sys
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from searchlab.cli.database import database_option
 from searchlab.cli.extras import require_extra
 from searchlab.cli.options import EXISTING_FILE, data_option
-from searchlab.errors import SearchlabError
+from searchlab.errors import InputError, SearchlabError
 
 _MIB = 2**20
+_OF_SHARDS = ("shards", "replicas", "shard_cpus", "shard_timeout_s")
 
 
 @click.command(context_settings={"auto_envvar_prefix": "SEARCHLAB"})
@@ -202,6 +204,7 @@ def serve(max_upload_mib: int, database_url: str | None, **options: Any) -> None
     runs. Every option can also be given as an environment variable, such as SEARCHLAB_PORT.
     """
     try:
+        _check_shards(click.get_current_context())
         require_extra("serve")
         if options["mcp_url"]:
             require_extra("mcp")
@@ -216,3 +219,20 @@ def serve(max_upload_mib: int, database_url: str | None, **options: Any) -> None
         # Exit code 2 for every error here: the person who starts the server can mend it.
         click.echo(f"searchlab: {error}", err=True)
         sys.exit(2)
+
+
+def _check_shards(context: click.Context) -> None:
+    """Refuse options of shards where there are none.
+
+    Raises:
+        InputError: One is given without --on.
+    """
+    given = [
+        parameter.opts[0]
+        for parameter in context.command.params
+        if parameter.name in _OF_SHARDS
+        and context.get_parameter_source(parameter.name) is not ParameterSource.DEFAULT
+    ]
+    if given and not context.params["on"]:
+        msg = f"{given[0]} goes with --on, got none; name who searches, such as --on ray:auto"
+        raise InputError(msg)

@@ -6,6 +6,7 @@ actor that is new opens what it is asked about.
 
 from __future__ import annotations
 
+import logging
 import threading
 import uuid
 from collections.abc import Callable, Sequence
@@ -22,6 +23,7 @@ _AT_ONCE: Final = 8  # questions that a replica answers at once
 _NAMESPACE: Final = "searchlab"
 _ATTEND_S: Final = 5.0
 _PATIENCE_S: Final = 60.0
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class ShardActors:
         """
         import ray
 
-        self._ray, self._name, self.plan = ray, name, plan
+        self._ray, self.plan = ray, plan
         actor = ray.remote(ShardServer)
 
         def find(shard: int, number: int) -> Any:
@@ -161,18 +163,26 @@ class Attendance:
 
     def _attend(self) -> None:
         while True:
-            asked = [
-                [(replica, replica.handle.attend.remote(self._who).future()) for replica in some]
-                for some in self._actors.shards
-            ]
-            wait([future for some in asked for _, future in some], timeout=self._every_s)
-            self.n_answering = [
-                sum(self._has_answered(replica, future) for replica, future in some)
-                for some in asked
-            ]
-            self.report(self.n_answering)
+            try:
+                self.n_answering = self._ask_all()
+                self.report(self.n_answering)
+            except (
+                Exception
+            ):  # any: otherwise nobody would attend, nor tell that they do not answer
+                _LOG.exception("shards: the cluster could not be asked; it is tried again")
+                self.n_answering = [0] * self._actors.plan.n_shards
             if self._stop.wait(self._every_s):
                 return
+
+    def _ask_all(self) -> list[int]:
+        asked = [
+            [(replica, replica.handle.attend.remote(self._who).future()) for replica in some]
+            for some in self._actors.shards
+        ]
+        wait([future for some in asked for _, future in some], timeout=self._every_s)
+        return [
+            sum(self._has_answered(replica, future) for replica, future in some) for some in asked
+        ]
 
     def _has_answered(self, replica: ShardActor, future: Future[None]) -> bool:
         if not future.done():

@@ -24,7 +24,6 @@ import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -349,9 +348,12 @@ def _nothing_indexed(folder: Path) -> str:
     )
 
 
-def open_library(folder: Path | str, **options: Any) -> Library:
+def open_library(
+    folder: Path | str, *, for_others: bool = False, open_vectors: OpenVectors | None = None
+) -> Library:
     """Open a library on disk; takes and raises what `Library` does."""
-    return Library(Path(folder).expanduser().resolve(), **options)
+    place = Path(folder).expanduser().resolve()
+    return Library(place, for_others=for_others, open_vectors=open_vectors)
 
 
 def create_library(folder: Path | str) -> Library:

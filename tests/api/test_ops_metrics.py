@@ -202,3 +202,14 @@ def test_without_a_folder_a_worker_counts_alone():
     assert samples["searchlab_requests_total", "/api/v1/usage", "2xx", "GET"] == 1
     assert samples["searchlab_workers",] == 1
     assert not [key for key in samples if key[0].endswith("_created")]
+
+
+def test_shards_are_told_by_their_numbers_from_one():
+    metrics = Metrics()
+    metrics.describe_shards([2, 0])
+    metrics.observe_shard(1, 0.003)
+    text = metrics.expose().decode()
+    assert 'searchlab_shard_replicas{shard="1"} 2.0' in text
+    assert 'searchlab_shard_replicas{shard="2"} 0.0' in text
+    assert 'searchlab_shard_seconds_count{shard="2"} 1.0' in text
+    assert 'searchlab_shard_seconds_count{shard="1"}' not in text

@@ -293,3 +293,15 @@ def test_a_worker_loads_nothing_that_answers_do_not_need():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert set(json.loads(done.stdout)).isdisjoint(HEAVY)
+
+
+@pytest.mark.parametrize(
+    "option", [("--shards", "3"), ("--replicas", "2"), ("--shard-timeout", "9")]
+)
+def test_options_of_shards_go_with_a_cluster(library, option):
+    done = run_command("serve", "--data", library, "--port", 0, *option)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"searchlab: {option[0]} goes with --on, got none; name who searches, such as --on "
+        "ray:auto\n"
+    )

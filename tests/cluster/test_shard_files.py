@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from searchlab.cluster import shard_files
-from searchlab.cluster.shard_files import Place, cut_table, first_ids, manifest_digest, open_part
+from searchlab.cluster.shard_files import (
+    Place,
+    cut_table,
+    first_ids,
+    manifest_digest,
+    open_part,
+    read_cut,
+    write_cut,
+)
 from searchlab.config import Config
 from searchlab.errors import MismatchError
 from searchlab.library.snapshots import current_id
@@ -142,3 +150,24 @@ def test_fewer_photos_than_shards_leave_some_empty(make_table):
     none = table_of(make_table, [])
     assert [len(rows) for rows in cut_table(none, 2)] == [0, 0]
     assert np.all([first == "~" for first in first_ids(none, cut_table(none, 2))])
+
+
+def test_where_a_library_was_cut_is_kept_for_each_number_of_shards(tmp_path):
+    assert read_cut(tmp_path, 3) == []
+    write_cut(tmp_path, ["a", "d", "k"])
+    write_cut(tmp_path, ["a", "e"])
+    assert (read_cut(tmp_path, 3), read_cut(tmp_path, 2)) == (["a", "d", "k"], ["a", "e"])
+    assert read_cut(tmp_path, 4) == []
+
+
+@pytest.mark.parametrize("content", ["", "{", '{"a": 1}', "[1, 2]", '["d", "a"]', "null"])
+def test_a_damaged_cut_is_none(tmp_path, content):
+    write_cut(tmp_path, ["a", "d"])
+    (tmp_path / "cluster" / "cut-2.json").write_text(content)
+    assert read_cut(tmp_path, 2) == []
+
+
+def test_a_cut_that_cannot_be_kept_stops_nobody(tmp_path):
+    (tmp_path / "cluster").write_text("a file where a folder should be")
+    write_cut(tmp_path, ["a", "d"])
+    assert read_cut(tmp_path, 2) == []

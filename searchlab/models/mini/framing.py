@@ -67,7 +67,7 @@ def views(pixels: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.
     """Give framed pictures as they are, and their mirror images.
 
     A photo means the same either way round, but a network says it a little differently: with the
-    rows of both added, one caption in a hundred more finds its photo among the first ten.
+    rows of both added, one more of a hundred of Flickr8k's captions finds its photo among ten.
 
     Args:
         pixels: (..., width).

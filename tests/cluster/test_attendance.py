@@ -1,0 +1,97 @@
+"""Attending to shared actors: they are told so, who does not answer is known, and it goes on."""
+
+import logging
+from concurrent.futures import Future
+from types import SimpleNamespace
+
+import pytest
+
+from searchlab.cluster.shard_actors import Attendance, ShardPlan
+from tests.support.waiting import wait_until
+
+
+class Replica:
+    """A replica without a cluster; it counts who attends, leaves, and how often it is renewed."""
+
+    def __init__(self):
+        self.attended, self.left, self.n_renewed = [], [], 0
+        self.error, self.hangs = None, False
+        self.handle = SimpleNamespace(
+            attend=SimpleNamespace(remote=lambda who: self._answer(who, self.attended)),
+            leave=SimpleNamespace(remote=lambda who: self._answer(who, self.left)),
+        )
+
+    def _answer(self, who, calls):
+        future = Future()
+        if self.error is not None:
+            future.set_exception(self.error)
+        elif not self.hangs:
+            calls.append(who)
+            future.set_result(None)
+        return SimpleNamespace(future=lambda: future)
+
+    def renew(self):
+        self.n_renewed += 1
+        self.error = None
+
+
+@pytest.fixture
+def attend():
+    """Attends to shards, two replicas each, until the test ends."""
+    begun = []
+
+    def begin(shards):
+        actors = SimpleNamespace(
+            shards=shards,
+            plan=ShardPlan(n_shards=len(shards), n_replicas=2),
+            is_lost=lambda error: isinstance(error, ConnectionError),
+        )
+        begun.append(Attendance(actors, every_s=0.05))
+        return begun[-1]
+
+    yield begin
+    for one in begun:
+        one.close()
+
+
+def test_all_are_told_again_and_again_and_left_at_the_end(attend):
+    shards = [[Replica(), Replica()] for _ in range(3)]
+    attendance = attend(shards)
+    every = [replica for some in shards for replica in some]
+    wait_until(lambda: all(len(replica.attended) > 2 for replica in every))
+    assert (attendance.n_answering, attendance.missing) == ([2, 2, 2], [])
+    attendance.close()
+    (who,) = {name for replica in every for name in replica.attended}
+    assert all(replica.left == [who] for replica in every)
+
+
+def test_a_shard_is_missing_when_none_of_its_replicas_answers(attend):
+    shards = [[Replica(), Replica()] for _ in range(2)]
+    shards[0][0].hangs = shards[1][0].hangs = shards[1][1].hangs = True
+    reported = []
+    attendance = attend(shards)
+    attendance.report = reported.append
+    wait_until(lambda: [1, 0] in reported)
+    assert attendance.missing == [2]
+    shards[1][1].hangs = False
+    wait_until(lambda: attendance.missing == [])
+
+
+def test_a_lost_replica_is_found_anew_and_one_with_a_fault_is_not(attend):
+    lost, faulty = Replica(), Replica()
+    lost.error, faulty.error = ConnectionError(), ValueError()
+    attendance = attend([[lost, faulty]])
+    wait_until(lambda: attendance.n_answering == [1])
+    assert (lost.n_renewed, faulty.n_renewed) == (1, 0)
+
+
+def test_a_cluster_that_cannot_be_asked_is_told_and_asked_again(attend, caplog):
+    shards = [[Replica(), Replica()]]
+    attendance = attend(shards)
+    working = shards[0][0].handle
+    with caplog.at_level(logging.ERROR):
+        shards[0][0].handle = None
+        wait_until(lambda: attendance.missing == [1])
+    assert "the cluster could not be asked" in caplog.text
+    shards[0][0].handle = working
+    wait_until(lambda: attendance.missing == [])
