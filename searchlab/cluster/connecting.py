@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from searchlab.errors import InputError, MissingExtraError, SearchlabError
+
+_LOOK_S: Final = 5.0
 
 
 def parse_address(name: str) -> str:
@@ -47,6 +50,7 @@ def connect(name: str) -> Iterator[None]:
     if ray.is_initialized():  # the caller's own, which stays
         yield
         return
+    _look(name, address)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
     if address == "local":
@@ -60,3 +64,19 @@ def connect(name: str) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+
+
+def _look(name: str, address: str) -> None:
+    """Look whether anybody listens at HOST:PORT; Ray itself would go on trying for minutes.
+
+    Raises:
+        SearchlabError: Nobody does.
+    """
+    host, _, port = address.rpartition(":")
+    if not host or "/" in host or not port.isdecimal():  # a name that Ray finds by itself
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_LOOK_S).close()
+    except (OSError, OverflowError) as error:
+        msg = f"{name} must be a cluster that can be reached, got: {error}"
+        raise SearchlabError(msg) from error

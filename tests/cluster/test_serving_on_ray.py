@@ -7,13 +7,15 @@ import os
 import signal
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from searchlab.api.settings import Settings
-from searchlab.errors import InputError
+from searchlab.cluster.connecting import connect
+from searchlab.errors import InputError, SearchlabError
 from tests.support.served import create_key, run_command, serving
 from tests.support.waiting import wait_until
 
@@ -35,6 +37,17 @@ def test_several_workers_need_a_cluster_that_they_share(tmp_path):
 def test_numbers_of_shards_that_are_too_small_are_refused(tmp_path, wrong):
     with pytest.raises(InputError, match=f"{next(iter(wrong))} must be from"):
         Settings(data=tmp_path, on="ray:auto", **wrong)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "127.0.0.1:99999", "[::1]:1"])
+def test_an_address_where_nobody_listens_is_told_at_once(monkeypatch, address):
+    there = SimpleNamespace(is_initialized=lambda: False)
+    monkeypatch.setitem(__import__("sys").modules, "ray", there)
+    with (
+        pytest.raises(SearchlabError, match="must be a cluster that can be reached, got"),
+        connect(f"ray:{address}"),
+    ):
+        pass
 
 
 # -- on Ray -----------------------------------------------------------------------------------
