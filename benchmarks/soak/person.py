@@ -35,9 +35,8 @@ class Person:
         """Spend a new link; says whether a session came of it."""
         token, _ = await asyncio.to_thread(create_link, self.world.database, self.account)
         await self.get("/sign-in")
-        came_from = {
-            FORWARDED: self.world.draw_address()
-        }  # the few tries of an address are its own
+        # The few tries of an address are its own.
+        came_from = {FORWARDED: self.world.draw_address()}
         answer = await self.post("/sign-in", {"token": token, "next": "/"}, headers=came_from)
         if answer is None:
             return False
@@ -82,12 +81,14 @@ class Person:
             ),
         )
 
-    async def _send(self, method: str, path: str, **options: Any) -> Answer | None:
-        headers = _FROM_HERE | {FORWARDED: self._address}
+    async def _send(
+        self, method: str, path: str, *, headers: dict[str, str] | None = None, **options: Any
+    ) -> Answer | None:
+        lines = _FROM_HERE | {FORWARDED: self._address} | (headers or {})
         if self._cookie:
-            headers["cookie"] = self._cookie
+            lines["cookie"] = self._cookie
         return await self.world.request(
-            self._client, self.account, method, path, headers=headers, **options
+            self._client, self.account, method, path, headers=lines, **options
         )
 
     def _check(self, path: str, answer: Answer | None) -> Answer | None:
