@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 import signal
@@ -98,6 +99,32 @@ def test_a_first_line_cut_off_anywhere_begins_the_journal_anew(path):
     for cut in range(len(head)):
         path.write_bytes(head[:cut])
         assert opened(path).choices == {}
+
+
+def test_a_full_disk_leaves_no_journal_that_others_stumble_over(path, monkeypatch):
+    def refuse(handle):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(InputError, match="No space left"):
+        opened(path)
+    assert not list(path.parent.glob("*.jsonl"))
+    monkeypatch.undo()
+    assert opened(path).choices == {}
+
+
+def test_a_journal_that_another_is_beginning_is_there_whole_or_not_at_all(path, monkeypatch):
+    seen = []
+    sync = os.fsync
+
+    def look(handle):
+        seen.append(path.exists() and Journal(path).choices)
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", look)
+    opened(path)
+    assert seen[0] is False
+    assert seen[-1] == {}
 
 
 def test_somebody_elses_file_is_left_alone(path):

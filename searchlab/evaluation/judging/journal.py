@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 from filelock import FileLock
 
 from searchlab.errors import DataError, InputError, MismatchError, NotFoundError
-from searchlab.files import sync_folder
+from searchlab.files import write_atomically
 
 SCHEMA = 1
 
@@ -204,10 +204,8 @@ def open_journal(path: Path | str, *, what: str, pool_id: str, judge: str) -> Jo
         path.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(path.with_name(f".{path.name}.lock")):
             if _is_new(path):
-                path.write_bytes(b"")
                 header = {"schema": SCHEMA, "what": what, "pool": pool_id, "judge": judge}
-                _append(path, {**header, "at": _now()})
-                sync_folder(path.parent)
+                write_atomically(path, _line_of({**header, "at": _now()}))
     except OSError as error:
         msg = f"{path} must be a file that can be written, got: {error.strerror}"
         raise InputError(msg) from error
@@ -234,12 +232,16 @@ def _is_new(path: Path) -> bool:
 
 
 def _append(path: Path, values: dict[str, Any]) -> int:
-    line = (json.dumps(values, ensure_ascii=False) + "\n").encode()
+    line = _line_of(values)
     with path.open("ab") as file:
         file.write(line)
         file.flush()
         os.fsync(file.fileno())
     return len(line)
+
+
+def _line_of(values: dict[str, Any]) -> bytes:
+    return (json.dumps(values, ensure_ascii=False) + "\n").encode()
 
 
 def _entry(values: dict[str, Any]) -> JournalEntry:
