@@ -1,10 +1,13 @@
 """What it costs to search a library on shards: to cut, to ask elsewhere, to merge, to lose one.
 
     python -m benchmarks.cluster.bench_shards --cache /tmp/scenes  # needs the extra `cluster`
+    SEARCHLAB_DATASETS=... python -m benchmarks.cluster.bench_shards --dataset spliced-1M
     python -m benchmarks.cluster.bench_shards --smoke --out "$(mktemp -d)"
 
-Writes results/shards/<dataset>/costs.json. A library of made vectors with the clustered index is
-searched for 20 neighbours, a query at a time, with the recall of `searchlab`'s defaults:
+Writes results/shards/<dataset>/costs.json. Datasets: `scenes-N`, made vectors, and what
+`searchlab.studies.vectors.real` makes of real ones, whose queries are texts. A library of them with
+the clustered index is searched for 20 neighbours, a query at a time, with the recall of
+`searchlab`'s defaults:
 
 - `whole`: as it is, in this process.
 - `in turn`: cut into shards that this process searches one after the other: what cutting and
@@ -21,6 +24,7 @@ the ways take turns. `bytes` is what a query sends and receives, all shards toge
 
 from __future__ import annotations
 
+import argparse
 import os
 import pickle
 import signal
@@ -38,7 +42,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from benchmarks.common.recording import bench_parser, on_record, record
-from benchmarks.opening.bench_opening import make_library
+from benchmarks.opening.bench_opening import write_library
 from searchlab.cli.console import ConsoleProgress
 from searchlab.cluster.ray_shards import serve_shards
 from searchlab.cluster.shard_files import Place, manifest_digest, open_part
@@ -48,13 +52,17 @@ from searchlab.config import Config
 from searchlab.errors import UnavailableError
 from searchlab.evaluation.provenance.manifest import make_manifest, models_of
 from searchlab.library.library import Library, open_library
+from searchlab.models import load_model
 from searchlab.models.protocol import Embeddings
+from searchlab.progress import Progress
 from searchlab.search.indexes import VectorIndex
-from searchlab.studies.vectors.scenes import Scenes
+from searchlab.studies.vectors.real import vector_set
+from searchlab.studies.vectors.scenes import Scenes, open_scenes
 
 K = 20
 COUNTS = (1, 2, 4, 8)
 N_QUERIES = 200
+_SIZES = {"k": 1_000, "M": 1_000_000}
 _ACTOR = "ray::ShardServer"
 _LOOK_S = 0.05  # between two looks at what Ray does in its own time
 
@@ -204,6 +212,21 @@ def seconds_until(work: Callable[[], object], limit_s: float = 300.0) -> float:
             return time.monotonic() - started
 
 
+def read_vectors(
+    options: argparse.Namespace, cache: Path, n_queries: int, progress: Progress
+) -> tuple[Embeddings, Embeddings]:
+    """Make or read the rows of a dataset, and queries."""
+    kind, _, size = options.dataset.rpartition("-")
+    if kind != "scenes":
+        real = vector_set(
+            options.dataset, n_queries=n_queries, seed=options.seed, progress=progress, cache=cache
+        )
+        return real.photos, real.queries["text"]
+    n, dim = int(size[:-1]) * _SIZES[size[-1]], load_model("mini").dim
+    rows, _ = open_scenes(cache, n, dim, seed=options.seed, progress=progress)
+    return rows, Scenes(dim, seed=options.seed).queries(n_queries)
+
+
 def main() -> None:
     """Measure and record."""
     parser = bench_parser(__doc__, dataset="scenes-1M")
@@ -214,8 +237,6 @@ def main() -> None:
     n_queries = N_QUERIES
     if options.smoke:
         options.dataset, options.runs, options.on, n_queries = "scenes-2k", 1, "", 5
-    text = options.dataset.rpartition("-")[2]
-    n = int(text[:-1]) * {"k": 1_000, "M": 1_000_000}[text[-1]]
     if on_record(options, "shards", "costs") is not None:
         return
     progress = ConsoleProgress(Console(stderr=True))
@@ -223,10 +244,9 @@ def main() -> None:
         cache = options.cache or Path(scratch)
         with tempfile.TemporaryDirectory(dir=cache) as folder:
             library_folder = Path(folder) / "library"
-            make_library(library_folder, n, cache, options.seed)
+            rows, queries = read_vectors(options, cache, n_queries, progress)
+            write_library(library_folder, rows, options.seed)
             library = open_library(library_folder)
-            dim = library.engine.index.dim
-            queries = Scenes(dim, seed=options.seed).queries(n_queries)
             with progress.step("searching", 2 + len(COUNTS), unit="ways") as step:
                 figures = measure_here(library, queries, options.runs)
                 step.advance(1)
@@ -242,7 +262,7 @@ def main() -> None:
         sys.stdout.write(f"{name:30}{value:>12,.3f}\n")
     values = {
         "parameters": {
-            "n_photos": n,
+            "n_photos": len(rows),
             "n_queries": n_queries,
             "runs": options.runs,
             "k": K,

@@ -36,6 +36,7 @@ from searchlab.library.library import create_library, open_library
 from searchlab.library.snapshots import write_snapshot
 from searchlab.models import load_model
 from searchlab.models.canaries import CanaryCheck
+from searchlab.models.protocol import Embeddings
 from searchlab.progress import Progress
 from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.indexes import build_index
@@ -49,10 +50,15 @@ _TEXTS = ("a red boat", "children playing in the snow", "old castle at night", "
 
 
 def make_library(folder: Path, n: int, cache: Path, seed: int) -> dict[str, float]:
-    """Write a library of n photos; returns seconds and mebibytes."""
-    model = load_model("mini")
+    """Write a library of n made vectors; returns seconds and mebibytes."""
     progress = ConsoleProgress(Console(stderr=True))
-    photos, _ = open_scenes(cache, n, model.dim, seed=seed, progress=progress)
+    photos, _ = open_scenes(cache, n, load_model("mini").dim, seed=seed, progress=progress)
+    return write_library(folder, photos, seed)
+
+
+def write_library(folder: Path, photos: Embeddings, seed: int) -> dict[str, float]:
+    """Write a library of photos of which there are vectors alone; returns seconds and mebibytes."""
+    model = load_model("mini")
     config = Config(model="mini", model_id=model.model_id, index="clustered", seed=seed)
     table = photo_table(Atlas(photos, n_queries=1, seed=seed).columns, "chance")
     library = create_library(folder)
@@ -67,7 +73,7 @@ def make_library(folder: Path, n: int, cache: Path, seed: int) -> dict[str, floa
         vectors=photos,
         index=index,
         words=WordIndex.build(table),
-        next_label=n,
+        next_label=len(photos),
         canaries=CanaryCheck.record(model),
     )
     written = time.perf_counter()

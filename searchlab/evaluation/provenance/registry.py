@@ -216,6 +216,7 @@ STUDIES: dict[str, Study] = {
         (
             "searchlab.cluster",
             "searchlab.search.indexes",
+            "searchlab.studies.vectors.real",
             "searchlab.studies.vectors.scenes",
             "searchlab.studies.filters.atlas_engine",
         ),
