@@ -198,7 +198,14 @@ def test_a_picture_is_sent_as_a_form_with_the_part_image(operations):
 
 @pytest.mark.parametrize(
     ("form", "fits"),
-    [({}, True), ({"image": ""}, True), ({"image": "", "other": ""}, True), ({"other": ""}, False)],
+    [
+        ({}, True),
+        ({"image": ""}, True),
+        ({"image": "", "other": ""}, True),
+        ({"other": ""}, False),
+        ({"image": "", "q": ""}, False),
+        ({"image": "", "per_page": ""}, False),
+    ],
 )
 def test_a_form_has_the_part_image_or_no_part_at_all(operations, form, fits):
     body = operations["searchPhotosByImage"]["requestBody"]

@@ -33,7 +33,7 @@ from searchlab.api.docs.openapi_service import SERVICE_PATHS
 from searchlab.api.routes.system import Health
 from searchlab.api.settings import API_PREFIX, API_VERSION
 from searchlab.api.wire.operations import Operation, operation_of
-from searchlab.api.wire.requests import NO_NUL
+from searchlab.api.wire.requests import NO_NUL, ImageSearch
 from searchlab.photos.photo import PHOTO_FIELDS
 
 _TAGS = {
@@ -243,10 +243,17 @@ def _describe_body(operation: Operation) -> dict[str, Any]:
             "format": "binary",
             "description": "JPEG, PNG, WebP or AVIF, recognised by its content.",
         }
-        # A form without parts counts as no body; parts of other names are ignored.
+        # A form without parts counts as no body; parts of other names are ignored, but for those
+        # that belong in the URL, which would otherwise be missed in silence.
         either = [{"required": ["image"]}, {"maxProperties": 0}]
+        names = {"not": {"enum": sorted(ImageSearch.__struct_fields__)}}
         form = {
-            "schema": {"type": "object", "properties": {"image": image}, "anyOf": either},
+            "schema": {
+                "type": "object",
+                "properties": {"image": image},
+                "propertyNames": names,
+                "anyOf": either,
+            },
             "encoding": {"image": {"contentType": kinds}},
         }
         return {
