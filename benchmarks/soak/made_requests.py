@@ -91,6 +91,8 @@ def make_requests(
     for event in stream:
         if isinstance(event, events.NonFatalError | events.FatalError):
             outcome.wrong.append(str(event))
+        if isinstance(event, events.Interrupted):
+            raise KeyboardInterrupt  # which schemathesis made an event of, and would go on
         if isinstance(event, events.ScenarioFinished):
             _note(event.recorder, outcome)
         if time.monotonic() > until:
