@@ -9,6 +9,9 @@ from searchlab.errors import ConflictError, InputError, SearchlabError
 from searchlab.evaluation import language_tasks
 from searchlab.evaluation.experiments import Experiment
 from searchlab.evaluation.provenance.registry import STUDIES
+from searchlab.evaluation.recommending import recommend
+from searchlab.evaluation.reporting.frontier import frontier_rows
+from searchlab.evaluation.reporting.reading import reading
 from searchlab.evaluation.results import SHARED
 from searchlab.progress import Progress
 from tests.support import experiment_world
@@ -193,3 +196,11 @@ def test_on_ray_it_is_the_same(experiment, library, folder, tmp_path):
 def test_tasks_are_taken_in_turn():
     waiting = deque([1, 2])
     assert [item for item, _ in LocalTasks().run(print, waiting)] == [1, 2]
+
+
+def test_advice_needs_times(experiment):
+    report = experiment.run(runner=LocalTasks())
+    with pytest.raises(InputError, match="advice weighs times, got results of shared machines"):
+        recommend(report)
+    assert {row[3] for row in frontier_rows(report)} == {"–"}
+    assert "ms for a new query" not in " ".join(reading(report))
