@@ -1,5 +1,7 @@
 """Tasks: every item is tried, whatever becomes of the others."""
 
+import os
+import signal
 from collections import deque
 
 import pytest
@@ -22,10 +24,20 @@ def write_half(number, folder):
     (folder / str(number)).write_text(str(number / 2))
 
 
+@pytest.fixture(scope="module")
+def two_workers():
+    ray = pytest.importorskip("ray", reason="ray: pip install 'searchlab[cluster]'")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
+        yield ray
+        ray.shutdown()
+
+
 @pytest.fixture(params=["local", "ray:local"])
 def tasks(request):
     if request.param != "local":
-        pytest.importorskip("ray", reason="ray: pip install 'searchlab[cluster]'")
+        request.getfixturevalue("two_workers")
     return open_tasks(request.param)
 
 
@@ -46,6 +58,20 @@ def test_more_may_be_added_while_tasks_run(tasks, tmp_path):
         if number < 8:
             waiting.append(2 * number)
     assert {path.name for path in tmp_path.iterdir()} == {"2", "4", "8"}
+
+
+def die_once(number, folder):
+    if number == 3 and not (folder / "died").exists():
+        (folder / "died").touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    (folder / str(number)).touch()
+
+
+@pytest.mark.slow
+def test_a_killed_worker_costs_its_task_alone(two_workers, tmp_path):
+    ended = dict(open_tasks("ray:local").run(die_once, deque([2, 3, 4]), tmp_path))
+    assert ended == {2: None, 3: None, 4: None}
+    assert {path.name for path in tmp_path.iterdir()} == {"2", "3", "4", "died"}
 
 
 def test_what_runs_tasks_on_ray_knows_what_a_task_takes(monkeypatch):
