@@ -18,11 +18,11 @@ from searchlab.evaluation.provenance.measurement import (
     read_measurement,
     write_measurement,
 )
-from searchlab.evaluation.provenance.registry import code_of
+from searchlab.evaluation.provenance.registry import code_of, study_of
 
 
 def bench_parser(
-    doc: str, *, dataset: str, datasets: Sequence[str] = ()
+    doc: str, *, dataset: str, datasets: Sequence[str] = (), spreads: str = ""
 ) -> argparse.ArgumentParser:
     """Make the command line that all benchmarks share; a script adds what it alone needs.
 
@@ -30,13 +30,30 @@ def bench_parser(
         doc: The script's docstring.
         dataset: The default dataset.
         datasets: All datasets that may be named; any name may be if left out.
+        spreads: Name of the study that the script can spread over machines, if its line in
+            `STUDIES` says that it may; --on is refused if left out.
 
     Returns:
-        A parser of --dataset, --runs, --seed, --threads, --force, --smoke, --out and
+        A parser of --dataset, --runs, --seed, --threads, --force, --smoke, --out, --on and
         --allow-changes. It refuses code with changes that no commit has, if the folder of results
         lies in the same checkout.
+
+    Raises:
+        InputError: The study may not share machines.
     """
-    parser = _Parser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    # A script that measures a cluster has an --on of its own.
+    parser = _Parser(
+        description=doc,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        conflict_handler="resolve",
+    )
+    if not spreads:
+        parser.add_argument("--on", action=_Refused, default=argparse.SUPPRESS)
+    elif study_of(spreads).shares_machines:
+        parser.add_argument("--on", help="spread it: ray:local, or ray:ADDRESS of a cluster")
+    else:
+        msg = f"a study that is spread must share machines, got {spreads!r}, which does not"
+        raise InputError(msg)
     choices = list(datasets) or None
     parser.add_argument("--dataset", default=dataset, choices=choices, help="photos to measure on")
     parser.add_argument("--runs", type=int, default=5, help="repetitions; the median is reported")
@@ -66,6 +83,19 @@ class _Parser(argparse.ArgumentParser):
             except InputError as error:
                 self.error(str(error))
         return options
+
+
+class _Refused(argparse.Action):
+    """Refuses other machines where a script times, or works in one process."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **named: Any) -> None:
+        super().__init__(option_strings, dest, help=argparse.SUPPRESS, **named)
+
+    def __call__(self, parser: argparse.ArgumentParser, *given: Any) -> None:
+        parser.error(
+            f"{given[2]} must be left out, got {given[1]!r}: what this script measures, such as "
+            "times, holds for one machine that does nothing else"
+        )
 
 
 def _results() -> Path:

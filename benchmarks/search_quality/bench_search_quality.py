@@ -9,6 +9,9 @@ Writes results/search_quality/<dataset>/<model>-<index>-<hash>.json with scores 
 query beside it, and <dataset>.md with the leaderboard. What is on record for the same
 configuration, data and code is not measured again (--force does). --data holds the library and
 links to the photos; it is a temporary folder if left out.
+
+--on ray:ADDRESS runs a task for each language of a configuration on a Ray cluster whose nodes mount
+--data and --out alike. Such records say that their times are none, and replace none that have.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from rich.console import Console
 
 from benchmarks.common.recording import bench_parser
 from searchlab.cli.console import ConsoleProgress
+from searchlab.cluster.tasks import open_tasks
 from searchlab.config import Config
 from searchlab.evaluation.config_grids import grid
 from searchlab.evaluation.datasets import Dataset, load_dataset
@@ -52,7 +56,7 @@ def list_configs(dataset: Dataset) -> list[Config]:
 
 def main() -> None:
     """Evaluate, write the table."""
-    parser = bench_parser(__doc__, dataset="demo")
+    parser = bench_parser(__doc__, dataset="demo", spreads=BENCHMARK)
     parser.add_argument("--data", type=Path, help="folder to work in, which is kept")
     parser.add_argument("--least", type=int, default=60, help="queries that a language must have")
     parser.add_argument("--most", type=int, help="queries of a language (60 of demo, else 1000)")
@@ -71,7 +75,11 @@ def main() -> None:
     experiment = Experiment(
         dataset, configs, METRICS, cache=options.data, out=options.out, seed=options.seed
     )
-    report = experiment.run(ConsoleProgress(Console(stderr=True)), force=options.force)
+    report = experiment.run(
+        ConsoleProgress(Console(stderr=True)),
+        force=options.force,
+        runner=None if options.on is None else open_tasks(options.on),
+    )
     table = options.out / BENCHMARK / f"{dataset.name}.md"
     table.write_text(report.markdown(), encoding="utf-8")
     sys.stdout.write(report.text(languages=not options.smoke) + "\n")

@@ -21,6 +21,7 @@ from searchlab.errors import InputError, NotFoundError, SearchlabError, quote
 if TYPE_CHECKING:
     from searchlab.config import Config
     from searchlab.evaluation.datasets import Dataset
+    from searchlab.evaluation.language_tasks import TaskRunner
     from searchlab.evaluation.provenance.verify import Status
     from searchlab.evaluation.reports import Report
     from searchlab.library.library import Library
@@ -80,12 +81,24 @@ _PHOTOS = "A library of the photos, or a new folder to make one in; "
 )
 @click.option("--force", is_flag=True, help="Measure again what is recorded already.")
 @click.option(
+    "--on",
+    "runner_name",
+    help="Measure on Ray, a task for each language of a configuration: ray:local, or ray:ADDRESS "
+    "of a cluster whose nodes mount --data and --out alike (extra `cluster`). Times are left out.",
+)
+@click.option(
     "--allow-changes",
     is_flag=True,
     help="Record what changed code measures into its own checkout; the record is marked.",
 )
 def evaluate(
-    name: str, out: Path, data: Path | None, force: bool, allow_changes: bool, **options: Any
+    name: str,
+    out: Path,
+    data: Path | None,
+    force: bool,
+    allow_changes: bool,
+    runner_name: str | None,
+    **options: Any,
 ) -> None:
     """Measure configurations on a judged dataset.
 
@@ -104,6 +117,7 @@ def evaluate(
 
     if not allow_changes:
         refuse_changes(out)
+    runner = _runner(runner_name)
     configs = _configs(options["models"], options["indexes"], options["config_files"])
     dataset = _dataset(name, options["languages"], options["per_language"])
     library, cache = _library(data)
@@ -121,7 +135,7 @@ def evaluate(
         msg = f"--out must be a folder that can be written, got {out}: {error.strerror}"
         raise InputError(msg) from error
     log = stderr()
-    report = experiment.run(ConsoleProgress(log), force=force)
+    report = experiment.run(ConsoleProgress(log), force=force, runner=runner)
     stdout().print(report)
     remember_printed(report, out)
     folder = out / experiment.benchmark / dataset.name
@@ -230,6 +244,14 @@ def datasets() -> None:
     out.print(table)
     for line in absent:
         out.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _runner(name: str | None) -> TaskRunner | None:
+    if name is None:
+        return None
+    from searchlab.cluster.tasks import open_tasks
+
+    return open_tasks(name)
 
 
 def _configs(models: tuple[str, ...], indexes: tuple[str, ...], files: Any) -> list[Config]:

@@ -8,6 +8,7 @@ the library knows, so that folders of photos must be mounted alike on all nodes.
 from __future__ import annotations
 
 import uuid
+from collections import Counter, deque
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from searchlab.cluster.connecting import connect, parse_address
+from searchlab.cluster.connecting import parse_address
 from searchlab.cluster.parts import (
     PLAN,
     Shard,
@@ -28,6 +29,7 @@ from searchlab.cluster.parts import (
     write_plan,
 )
 from searchlab.cluster.storage import Store
+from searchlab.cluster.tasks import RayTasks
 from searchlab.errors import InputError, MismatchError, SearchlabError
 from searchlab.files import write_atomically
 from searchlab.library.cache import ContentCache
@@ -38,10 +40,6 @@ from searchlab.photos.sidecar import Skipped
 from searchlab.progress import Progress
 
 _ID: Final = "ID"
-_WAITING: Final = 2
-"""Tasks for each one that runs; few, so that neither driver nor cluster fills with what waits."""
-_RESTARTS: Final = 5
-"""How often Ray starts a task again whose worker or node died; a picture may be what kills it."""
 _TRIES: Final = 3
 """How often a part that cannot be read is made."""
 
@@ -121,7 +119,6 @@ class RayRunner:
         )
         write_plan(store, shards)
         with (
-            connect(f"ray:{self.address}"),
             progress.step("embedding photos", len(todo), unit="images") as step,
             closing(self._run(store, work, shards, cache, thumbnails)) as run,
         ):
@@ -153,46 +150,25 @@ class RayRunner:
         thumbnails: Path,
     ) -> Generator[tuple[Shard, list[Skipped]], None, None]:
         """Run every shard, as many at once as fit; gives each as soon as it is in the cache."""
-        import ray
-
-        task = ray.remote(embed_shard).options(
-            num_cpus=self.cpus, num_gpus=self.gpus, max_retries=_RESTARTS
-        )
-        waiting = list(reversed(shards))
-        tries = dict.fromkeys((shard.name for shard in shards), 0)
-        running: dict[Any, Shard] = {}
-        try:
-            while waiting or running:
-                while waiting and len(running) < self._most_running():
-                    shard = waiting.pop()
-                    tries[shard.name] += 1
-                    options = dict(self.store_options)
-                    threads = max(1, round(self.cpus))
-                    running[task.remote(shard, work, options, threads)] = shard
-                (ready, *_), _ = ray.wait(list(running), num_returns=1)
-                shard = running.pop(ready)
-                _result_of(ready)
+        tasks = RayTasks(self.address, self.cpus, self.gpus, purpose="embed its pictures")
+        waiting = deque(shards)
+        tries: Counter[str] = Counter()
+        threads = max(1, round(self.cpus))
+        run = tasks.run(embed_shard, waiting, work, dict(self.store_options), threads)
+        with closing(run):
+            for shard, error in run:
+                if error is not None:
+                    raise error
+                tries[shard.name] += 1
                 refused = take_part(store, shard, cache, thumbnails)
                 drop_part(store, shard)
                 if refused is not None:
                     yield shard, refused
                 elif tries[shard.name] < _TRIES:
-                    waiting.append(shard)
+                    waiting.appendleft(shard)
                 else:
                     msg = f"{work} must keep what workers write, got parts that are lost or damaged"
                     raise SearchlabError(msg)
-        finally:
-            for reference in running:
-                ray.cancel(reference, force=True)
-
-    def _most_running(self) -> int:
-        import ray
-
-        # Asked again and again: nodes come and go.
-        there = ray.cluster_resources()
-        fits = [there.get("CPU", 0) / self.cpus] if self.cpus else []
-        fits += [there.get("GPU", 0) / self.gpus] if self.gpus else []
-        return max(1, _WAITING * int(min(fits, default=1)))
 
 
 def embed_shard(shard: Shard, work: str, options: Mapping[str, Any], threads: int) -> None:
@@ -218,19 +194,3 @@ def embed_shard(shard: Shard, work: str, options: Mapping[str, Any], threads: in
         with ContentCache(folder / "cache.db") as cache:
             problems = embed_pictures(files, models, cache, small, Progress(), threads=threads)
         write_part(store, shard, folder, small, problems)
-
-
-def _result_of(reference: Any) -> None:
-    import ray
-
-    try:
-        ray.get(reference)
-    except ray.exceptions.RayTaskError as error:
-        cause = error.cause
-        if isinstance(cause, SearchlabError):
-            raise cause from error
-        msg = f"a task must embed its pictures, got: {cause!r}"
-        raise SearchlabError(msg) from error
-    except ray.exceptions.RayError as error:
-        msg = f"a task must end, got: {error}"
-        raise SearchlabError(msg) from error

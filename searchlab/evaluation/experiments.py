@@ -2,21 +2,19 @@
 
 It measures what a server would answer: each query goes through `SearchEngine.rank`, one at a time,
 on one thread. A configuration that is recorded for the same data and code is not measured again, so
-an interrupted experiment loses only the configuration that it was measuring.
+an interrupted experiment loses only the configuration that it was measuring. With a runner, each
+language of a configuration is a task of its own, for machines that others may use too; what is
+recorded says so, since times are no times then.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from searchlab.config import Config
-from searchlab.errors import ConflictError, DataError, InputError, NotFoundError, quote
+from searchlab.errors import ConflictError, DataError, InputError, SearchlabError, quote
 from searchlab.evaluation.bars import bars_in_a_terminal
 from searchlab.evaluation.datasets import Dataset
 from searchlab.evaluation.datasets.dataset_library import (
@@ -26,26 +24,32 @@ from searchlab.evaluation.datasets.dataset_library import (
 )
 from searchlab.evaluation.datasets.photo_cache import Cache, photo_cache
 from searchlab.evaluation.file_names import find_result_file
-from searchlab.evaluation.metrics import check_judgments, latency, per_query, run_depth
-from searchlab.evaluation.provenance.manifest import data_hashes, machine, make_manifest, models_of
-from searchlab.evaluation.provenance.registry import code_of
+from searchlab.evaluation.language_tasks import (
+    LanguageTask,
+    Searched,
+    TaskRunner,
+    cut_by_language,
+    drop_answers,
+    run_tasks,
+    take_answers,
+)
+from searchlab.evaluation.metrics import check_judgments, run_depth
+from searchlab.evaluation.provenance.manifest import machine
+from searchlab.evaluation.provenance.registry import code_of, study_of
+from searchlab.evaluation.query_answers import Answers, answer_queries
 from searchlab.evaluation.reports import Report
-from searchlab.evaluation.results import Ranked, Result, Scores, load_result, system_name
-from searchlab.evaluation.significance import bootstrap_intervals
-from searchlab.library.embed import BATCH
+from searchlab.evaluation.results import SHARED, Ranked, Result, load_result, system_name
+from searchlab.evaluation.scoring import score_answers
+from searchlab.library.catalog import build_vectors
 from searchlab.models import load_model
-from searchlab.progress import Progress, Step
+from searchlab.progress import Progress
 from searchlab.search.indexes import index_class
 
 if TYPE_CHECKING:
-    from searchlab.evaluation.datasets import LabelledQuery
     from searchlab.library.library import Library
-    from searchlab.search.engine import SearchEngine
 
 METRICS = ("ndcg@10", "success@5")
 BENCHMARK = "search_quality"
-_TIMED_TEXTS = 20
-_STEP = 100
 
 
 class Experiment:
@@ -132,6 +136,7 @@ class Experiment:
         *,
         force: bool = False,
         replace_unlike: bool = False,
+        runner: TaskRunner | None = None,
     ) -> Report:
         """Measure the configurations that are not recorded yet, and report on all of them.
 
@@ -139,16 +144,25 @@ class Experiment:
             progress: Shows every configuration; bars on standard error if left out and that is a
                 terminal. `Progress()` shows nothing.
             force: Whether to measure recorded configurations again, and replace their results.
-            replace_unlike: Whether to replace results on other data, such as an older revision.
+            replace_unlike: Whether to replace results on other data, such as an older revision, or
+                by a runner those that have times.
+            runner: Runs a task for each language of a configuration, such as
+                `open_tasks("ray:auto")` of `searchlab.cluster.tasks`; this process measures if left
+                out. All nodes must mount the library and `out` alike.
 
         Raises:
             ConflictError: A recorded result was measured on other data, such as the dataset that
-                this one is a sample of; nothing is measured then.
+                this one is a sample of, or has times and a runner would replace it; nothing is
+                measured then.
             InputError: A query is not valid, for example longer than 500 characters, or its own
-                filter excludes a photo that is relevant to it.
+                filter excludes a photo that is relevant to it; or a runner is given without `out`,
+                or for a benchmark that may not share machines.
+            SearchlabError: Tasks of a runner failed; all others are done and on record.
         """
         progress = progress or bars_in_a_terminal()
-        results = {} if force else self._read_recorded(replace_unlike=replace_unlike)
+        folder = None if runner is None else self._check_sharing()
+        where = machine() if folder is None else SHARED
+        results = {} if force else self._read_recorded(where, replace_unlike=replace_unlike)
         todo = [config for config in self.configs if config.config_id not in results]
         if todo:
             opened = open_dataset_library(
@@ -160,13 +174,97 @@ class Experiment:
             )
             with opened as library:
                 self._say_what_is_missing(library, progress)
-                for number, config in enumerate(todo, start=1):
-                    label = f"ranking for system {number} of {len(todo)}"
-                    result, run = self.measure(config, library, progress, label=label)
+                if runner is None or folder is None:
+                    measured = self._measure_here(todo, library, progress)
+                else:
+                    self._embed(todo, library, progress)
+                    tasks = self._cut(todo, library, folder)
+                    measured = self._measure_on(runner, tasks, library, progress, force=force)
+                for result, run in measured:
                     if self.out is not None:
                         result.save(self.out, run=run)
-                    results[config.config_id] = result
+                    results[result.config_id] = result
         return Report([results[config.config_id] for config in self.configs], seed=self.seed)
+
+    def _check_sharing(self) -> Path:
+        """Check that a runner may measure; returns the folder of the results."""
+        if self.out is None:
+            msg = "a runner must have a folder that its workers write to, got none; give `out`"
+            raise InputError(msg)
+        if not study_of(BENCHMARK).shares_machines:
+            msg = f"{BENCHMARK} must be measured on one machine alone, got a runner; leave it out"
+            raise InputError(msg)
+        return self.out / self.benchmark / self.dataset.name
+
+    def _measure_here(
+        self, todo: Sequence[Config], library: Library, progress: Progress
+    ) -> Iterator[tuple[Result, Ranked]]:
+        for number, config in enumerate(todo, start=1):
+            label = f"ranking for system {number} of {len(todo)}"
+            yield self.measure(config, library, progress, label=label)
+
+    def _cut(
+        self, todo: Sequence[Config], library: Library, folder: Path
+    ) -> dict[Config, list[LanguageTask]]:
+        setting = [str(value) for value in self._setting(self._describe(library), SHARED)]
+        return {config: cut_by_language(config, self._queries, folder, setting) for config in todo}
+
+    def _measure_on(
+        self,
+        runner: TaskRunner,
+        tasks: Mapping[Config, Sequence[LanguageTask]],
+        library: Library,
+        progress: Progress,
+        *,
+        force: bool,
+    ) -> Iterator[tuple[Result, Ranked]]:
+        """Measure by tasks; gives each configuration as soon as all its languages are there."""
+        dataset, photos = self.dataset, self._describe(library)
+        searched = Searched(
+            library.folder,
+            dataset.photo_ids,
+            dataset.withheld,
+            self.depth,
+            benchmark=BENCHMARK,
+            code=code_of(BENCHMARK),
+        )
+        every = [task for own in tasks.values() for task in own]
+        ahead = {config: len(own) for config, own in tasks.items()}
+        failed = []
+        for task, error in run_tasks(every, searched, runner, progress, force=force):
+            if error is not None:
+                failed.append(f"{task.name}: {error}")
+                progress.say(failed[-1])
+                continue
+            ahead[task.config] -= 1
+            if ahead[task.config] == 0:
+                answers = take_answers(tasks[task.config])
+                yield self._score(task.config, photos, answers, SHARED), answers.run
+                drop_answers(tasks[task.config])
+        if failed:
+            msg = (
+                f"all {len(every)} tasks must end, got {len(failed)} that failed, such as "
+                f"{failed[0]}; run it again: what the others did is kept"
+            )
+            raise SearchlabError(msg)
+
+    def _embed(self, todo: Sequence[Config], library: Library, progress: Progress) -> None:
+        """Embed the photos for every model, so that no worker has to."""
+        table = library.engine.table.select(self.dataset.photo_ids)
+        with library.cache() as cache:
+            for spec in dict.fromkeys(config.model for config in todo):
+                build_vectors(
+                    table,
+                    model=load_model(spec),
+                    cache=cache,
+                    thumbnails=library.thumbnails,
+                    progress=progress,
+                    withheld=self.dataset.withheld,
+                )
+
+    def _describe(self, library: Library) -> dict[str, Any]:
+        check_filters(library.engine.table, self.dataset)
+        return describe_photos(library.engine.table, self.dataset)
 
     def _cache_folder(self) -> Path | None:
         if not isinstance(self.cache, Cache):
@@ -185,8 +283,8 @@ class Experiment:
                 "they count as not found"
             )
 
-    def _read_recorded(self, *, replace_unlike: bool) -> dict[str, Result]:
-        """Read the recorded results that are still valid, by config_id."""
+    def _read_recorded(self, where: str, *, replace_unlike: bool) -> dict[str, Result]:
+        """Read the recorded results that are still valid on a machine, by config_id."""
         if self.out is None:
             return {}
         library = self.library
@@ -206,10 +304,17 @@ class Experiment:
                         "give another --out (`out`), or --force (`force`) to replace it"
                     )
                     raise ConflictError(msg)
-                same_seed = result.manifest.get("seed") == self.seed
-                setting = self._setting(photos or self._all_photos(result))
-                if same_seed and result.setting == setting:
+                if result.manifest.get("seed") != self.seed:
+                    continue
+                known = photos or self._all_photos(result)
+                if result.setting == self._setting(known, where):
                     results[config.config_id] = result
+                elif result.setting == self._setting(known, machine()) and not replace_unlike:
+                    msg = (
+                        f"{path} must keep its times, which shared machines cannot measure; give "
+                        "another --out (`out`), or --force (`force`) to replace it"
+                    )
+                    raise ConflictError(msg)
         return results
 
     def _all_photos(self, result: Result) -> dict[str, Any]:
@@ -217,7 +322,7 @@ class Experiment:
         complete = result.photos["n_photos"] == len(self.dataset.photo_ids)
         return result.photos if complete else {"hash": None}
 
-    def _setting(self, photos: Mapping[str, Any]) -> tuple[object, ...]:
+    def _setting(self, photos: Mapping[str, Any], where: str) -> tuple[object, ...]:
         return (
             self.benchmark,
             self.dataset.name,
@@ -226,7 +331,7 @@ class Experiment:
             self.metrics,
             tuple(query.query_id for query in self._queries),
             code_of(BENCHMARK),
-            machine(),
+            where,
         )
 
     def measure(
@@ -248,11 +353,8 @@ class Experiment:
         Returns:
             The result, and the ranking of each query.
         """
-        from threadpoolctl import threadpool_limits
-
         progress = progress or Progress()
-        photos = describe_photos(library.engine.table, self.dataset)
-        check_filters(library.engine.table, self.dataset)
+        photos = self._describe(library)
         engine = library.engine_for(
             config,
             withheld=self.dataset.withheld,
@@ -260,84 +362,24 @@ class Experiment:
             progress=progress,
         )
         name = system_name(config)
-        texts = [query.text for query in self._queries if query.text]
         with progress.step(label, len(self._queries), unit="queries") as step:
-            step.note(f"{name}, embedding")
-            engine.warm(texts)
-            text_ms = _text_ms(engine, texts)
-            step.note(name)
-            with threadpool_limits(limits=1):
-                run, seconds = self._rank_all(engine, step)
+            answers = answer_queries(engine, self._queries, self.depth, step, name=name)
             step.note(f"{name}, scoring")
-            return self._result(engine, photos, run, seconds, text_ms=text_ms), run
+            return self._score(engine.config, photos, answers, machine()), answers.run
 
-    def _rank_all(
-        self, engine: SearchEngine, step: Step
-    ) -> tuple[dict[str, list[tuple[str, float]]], NDArray[np.float64]]:
-        run = {}
-        seconds = np.zeros(len(self._queries))
-        _answer(engine, self._queries[0], self.depth)  # untimed: the first is cold
-        for place, labelled in enumerate(self._queries):
-            run[labelled.query_id], seconds[place] = _answer(engine, labelled, self.depth)
-            if (place + 1) % _STEP == 0:
-                step.advance(_STEP)
-        step.advance(len(self._queries) % _STEP)
-        return run, seconds
-
-    def _result(
-        self,
-        engine: SearchEngine,
-        photos: dict[str, Any],
-        run: Ranked,
-        seconds: NDArray[np.float64],
-        *,
-        text_ms: float,
+    def _score(
+        self, config: Config, photos: dict[str, Any], answers: Answers, where: str
     ) -> Result:
-        qrels = {query.query_id: self.dataset.qrels[query.query_id] for query in self._queries}
-        answers = {query_id: [photo for photo, _ in ranked] for query_id, ranked in run.items()}
-        self.dataset.check_run(answers)
-        # Six digits, as on disk, so that a result that was read back tests the same.
-        values = {
-            name: np.round(column, 6)
-            for name, column in per_query(qrels, answers, self.metrics).items()
-        }
-        scores = Scores(
-            query_ids=tuple(query.query_id for query in self._queries),
-            langs=tuple(query.lang for query in self._queries),
-            cluster_ids=tuple(_cluster_id(query, qrels[query.query_id]) for query in self._queries),
-            values=values,
-            ms=seconds * 1000,
-        )
-        intervals = bootstrap_intervals(
-            values, groups=scores.langs, clusters=scores.cluster_ids, seed=self.seed
-        )
-        quality = {name: averages.macro.mean for name, averages in intervals.items()}
-        cost = {
-            **latency(seconds),
-            "text_ms": text_ms,
-            "build_s": engine.build_s,
-            "size_mib": engine.index.size_bytes / 2**20,
-        }
-        return Result(
-            benchmark=self.benchmark,
-            dataset=self.dataset.name,
-            dataset_revision=self.dataset.revision,
-            config=engine.config,
-            metrics=quality | cost,
-            intervals=intervals,
+        return score_answers(
+            answers,
+            self.dataset,
+            config,
+            self.metrics,
             photos=photos,
-            manifest=make_manifest(
-                BENCHMARK,
-                models=models_of(engine.config.model),
-                data={**data_hashes(self.dataset), "photos": photos["hash"]},
-                seed=self.seed,
-                threads=1,
-                batch_size=BATCH,
-                dtype=str(engine.index.vectors.dtype),
-            ),
-            scores=scores,
-            task=self.dataset.task,
-            judged_by=self.dataset.judged_by,
+            benchmark=self.benchmark,
+            study=BENCHMARK,
+            seed=self.seed,
+            where=where,
         )
 
 
@@ -355,38 +397,3 @@ def _check_arguments(dataset: Dataset, configs: Iterable[Config]) -> list[Config
         )
         raise InputError(msg)
     return listed
-
-
-def _answer(
-    engine: SearchEngine, labelled: LabelledQuery, depth: int
-) -> tuple[list[tuple[str, float]], float]:
-    """Answer a query; returns its best photos with their scores, and the seconds that it took."""
-    query = labelled.query()
-    started = time.perf_counter()
-    try:
-        ranking = engine.rank(query, depth)
-    except NotFoundError:  # its own picture is not in the library
-        return [], time.perf_counter() - started
-    seconds = time.perf_counter() - started
-    ids = engine.table.photo_ids(ranking.rows)
-    return list(zip(ids, ranking.scores.tolist(), strict=True)), seconds
-
-
-def _text_ms(engine: SearchEngine, texts: Sequence[str]) -> float:
-    """Return the median milliseconds to embed an uncached text; 0 if there are no texts."""
-    if not texts:
-        return 0.0
-    sample = [texts[place] for place in np.linspace(0, len(texts) - 1, _TIMED_TEXTS).astype(int)]
-    seconds = []
-    for text in sample:
-        started = time.perf_counter()
-        engine.model.encode_texts([text])
-        seconds.append(time.perf_counter() - started)
-    return latency(seconds)["p50_ms"]
-
-
-def _cluster_id(query: LabelledQuery, grades: Mapping[str, int]) -> str:
-    """Return the photo that a query is about: its own, or the one with the best grade."""
-    if query.photo_id is not None:
-        return query.photo_id
-    return min(grades, key=lambda photo_id: (-grades[photo_id], photo_id))

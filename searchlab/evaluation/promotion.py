@@ -63,8 +63,8 @@ def choose(group: Sequence[Result]) -> Result:
     """Pick the configuration to serve.
 
     A configuration is fast if its median time for a new query (embedding and ranking) is at most
-    1.5 times the least, or 1 ms more. Of the fast ones the smallest index is picked; of equally
-    small ones an exact index, then the better mean.
+    1.5 times the least, or 1 ms more; results without times of one machine all are. Of the fast
+    ones the smallest index is picked; of equally small ones an exact index, then the better mean.
 
     Args:
         group: The first of `Report.groups`: nothing in it is shown to be worse than the best.
@@ -77,7 +77,7 @@ def choose(group: Sequence[Result]) -> Result:
         raise InputError(msg)
     fastest = min(_query_ms(result) for result in group)
     most = max(_AS_FAST_FACTOR * fastest, fastest + _AS_FAST_MS)
-    fast = [result for result in group if _query_ms(result) <= most]
+    fast = [result for result in group if not result.is_timed or _query_ms(result) <= most]
     return min(
         fast,
         key=lambda result: (

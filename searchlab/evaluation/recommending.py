@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from searchlab.errors import InputError
 from searchlab.evaluation.charts import COLORS, MARKERS, chart
 from searchlab.evaluation.reports import Report
 from searchlab.evaluation.significance import Interval, holm, paired_test
@@ -286,11 +287,17 @@ class Recommendation:
 def recommend(report: Report, *, seed: int = 0) -> Recommendation:
     """Advise which configuration to serve.
 
+    Raises:
+        InputError: The results have no times, since they ran on machines that others used too.
+
     Example:
         >>> advice = recommend(Experiment(dataset, configs).run())  # doctest: +SKIP
         >>> print(advice)  # doctest: +SKIP
         >>> advice.report.promote("chosen.json")  # doctest: +SKIP
     """
+    if not all(result.is_timed for result in report.results):
+        msg = "advice weighs times, got results of shared machines; measure again without a runner"
+        raise InputError(msg)
     return Recommendation(report, seed=seed)
 
 

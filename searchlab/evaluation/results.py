@@ -35,6 +35,9 @@ from searchlab.files import write_atomically
 _LABELS = ("query_id", "lang", "about")
 _ENDINGS = (".json", ".scores.tsv", ".run.gz")  # the JSON first: without it, there is no result
 
+SHARED = "shared machines"
+"""Stands for the machine in the manifest of a result whose times say nothing."""
+
 Ranked: TypeAlias = Mapping[str, Sequence[tuple[str, float]]]
 """query_id -> (photo_id, relevance score 0 to 1), best first."""
 
@@ -111,6 +114,11 @@ class Result:
     def code(self) -> str:
         """Version and hash of the code that measured it."""
         return str(self.manifest["code"])
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether its times are those of one machine; on shared ones they say nothing."""
+        return bool(self.manifest["machine"] != SHARED)
 
     @property
     def setting(self) -> tuple[object, ...]:

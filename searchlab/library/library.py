@@ -22,7 +22,7 @@ import secrets
 import threading
 import time
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -239,6 +239,7 @@ class Library:
         withheld: frozenset[str] = frozenset(),
         photo_ids: Collection[str] | None = None,
         progress: Progress | None = None,
+        cache: ContentCache | None = None,
     ) -> SearchEngine:
         """Build an engine over the same photos under another configuration, in memory.
 
@@ -248,6 +249,7 @@ class Library:
                 because the judgments were made from them.
             photo_ids: The photos to search, all if left out; ids of no photo are ignored.
             progress: Told about what must be embedded.
+            cache: Holds the vectors; the library's own if left out.
 
         Raises:
             MismatchError: The configuration was measured with other weights.
@@ -257,11 +259,11 @@ class Library:
         table = engine.table if photo_ids is None else engine.table.select(photo_ids)
         model = load_model(config.model)
         config = config.with_model_id(model.model_id)
-        with self.cache() as cache:
+        with self.cache() if cache is None else nullcontext(cache) as opened:
             vectors = build_vectors(
                 table,
                 model=model,
-                cache=cache,
+                cache=opened,
                 thumbnails=self.thumbnails,
                 progress=progress or Progress(),
                 withheld=withheld,

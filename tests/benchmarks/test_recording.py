@@ -32,6 +32,28 @@ def test_every_script_has_the_same_command_line(options):
     assert (defaults.force, defaults.smoke) == (False, False)
 
 
+def test_a_script_that_times_refuses_other_machines(options, capsys):
+    with pytest.raises(SystemExit):
+        options("--on", "ray:auto")
+    (line,) = [one for one in capsys.readouterr().err.splitlines() if "error:" in one]
+    assert "--on must be left out, got 'ray:auto'" in line
+    assert "holds for one machine that does nothing else" in line
+
+
+def test_a_script_may_be_spread_if_its_study_shares_machines():
+    parser = bench_parser("doc", dataset="demo", spreads="search_quality")
+    assert parser.parse_args(["--smoke", "--on", "ray:auto"]).on == "ray:auto"
+    with pytest.raises(InputError, match="must share machines, got 'serving', which does not"):
+        bench_parser("doc", dataset="demo", spreads="serving")
+
+
+def test_a_script_may_have_a_cluster_to_measure():
+    parser = bench_parser("doc", dataset="demo")
+    parser.add_argument("--on", default="ray:local")
+    assert parser.parse_args(["--smoke"]).on == "ray:local"
+    assert parser.parse_args(["--smoke", "--on", "ray:auto"]).on == "ray:auto"
+
+
 def test_results_lie_beside_the_scripts(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "argv", [str(tmp_path / "benchmarks" / "index" / "bench_speed.py")])
     arguments = bench_parser("doc", dataset="demo").parse_args([])

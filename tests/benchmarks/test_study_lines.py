@@ -18,7 +18,12 @@ SCRIPTS = [name for name in BENCHMARKS if name.split(".")[-1].startswith(("bench
 
 # What shows, drives or books a measurement changes no figure of it.
 PRESENTING = ("searchlab.cli", "searchlab.client", "searchlab.evaluation.reporting")
-BOOKING = ("searchlab.errors", "searchlab.progress", "searchlab.evaluation.provenance")
+BOOKING = (
+    "searchlab.errors",
+    "searchlab.progress",
+    "searchlab.evaluation.provenance",
+    "searchlab.cluster.tasks",  # where something runs, not what
+)
 
 # The function -> which of its arguments names the benchmark.
 NAMING = {"make_manifest": 0, "on_record": 1, "record": 1, "measure_systems": 1, "Record": 1}

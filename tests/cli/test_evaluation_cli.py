@@ -238,3 +238,19 @@ def test_a_place_is_that_of_the_leaderboard_that_was_printed_last(run, evaluate,
     assert isinstance(done.exception, NotFoundError)
     assert "2 " not in str(done.exception).partition("none of them: ")[2]
     assert run("diff", "hnsw", "exact", *out).exit_code == 0  # of the folder, by name
+
+
+@pytest.mark.slow
+def test_languages_are_measured_on_ray(evaluate, tmp_path):
+    pytest.importorskip("ray", reason="ray: pip install 'searchlab[cluster]'")
+    done = evaluate("--model", "palette", "--on", "ray:local")
+    assert done.exit_code == 0, done.output
+    assert "no time is shown" in " ".join(done.stdout.split())
+    assert len(list(tmp_path.glob("search_quality/shades/*.json"))) == 1
+
+
+def test_a_runner_that_is_none_is_refused_before_anything_is_made(evaluate, tmp_path):
+    done = evaluate("--model", "palette", "--on", "spark")
+    assert isinstance(done.exception, InputError)
+    assert "must be ray:local or ray:ADDRESS, got 'spark'" in str(done.exception)
+    assert not list(tmp_path.iterdir())

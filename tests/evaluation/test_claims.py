@@ -19,6 +19,7 @@ CARD = ROOT / "searchlab" / "models" / "mini" / "data" / "MODEL_CARD.md"
 PROSE = [
     ROOT / "README.md",
     CARD,
+    ROOT / "searchlab" / "cluster" / "README.md",
     ROOT / "results" / "LIMITS.md",
     *sorted((ROOT / "results").rglob("README.md")),
     *sorted((ROOT / "notebooks").glob("*.ipynb")),

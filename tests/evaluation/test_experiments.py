@@ -7,7 +7,7 @@ import pytest
 
 from searchlab.config import Config
 from searchlab.errors import InputError
-from searchlab.evaluation import experiments
+from searchlab.evaluation import scoring
 from searchlab.evaluation.datasets import LabelledQuery
 from searchlab.evaluation.datasets.judgments import read_run
 from searchlab.evaluation.experiments import Experiment
@@ -168,9 +168,9 @@ def test_costs_are_those_of_the_index_alone(library, folder, monkeypatch):
 
 def test_a_query_is_about_its_best_photo_the_first_by_id_of_equals():
     grades = {"a": 0, "d": 2, "c": 2, "b": 1}
-    assert experiments._cluster_id(LabelledQuery("q", "en", "graded", "x"), grades) == "c"
+    assert scoring._cluster_id(LabelledQuery("q", "en", "graded", "x"), grades) == "c"
     by_photo = LabelledQuery("q", "zxx", "graded", photo_id="z")
-    assert experiments._cluster_id(by_photo, grades) == "z"
+    assert scoring._cluster_id(by_photo, grades) == "z"
 
 
 def test_photos_missing_from_the_library_count_as_not_found(library, folder):

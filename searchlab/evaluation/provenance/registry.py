@@ -2,7 +2,8 @@
 
 Each benchmark has one line here. It names the function that computes the figures again from a
 record, or says why they can only be sealed. Code is given by dotted names, since this package must
-not import the packages above it.
+not import the packages above it. What measures quality alone may share machines with other work;
+of `search_quality` that holds too, whose records say then that their times are none.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ STUDIES: dict[str, Study] = {
         tolerances=(
             Tolerance("*[0-9]", absolute=0.01, why="a query of a hundred and more, and intervals"),
         ),
+        shares_machines=True,
     ),
     "adapt": Study(
         ("searchlab.training", "searchlab.evaluation.datasets"),
@@ -49,6 +51,7 @@ STUDIES: dict[str, Study] = {
             Tolerance("rows*.n_shown", factor=1.02, why="a photo on the edge of a threshold"),
             Tolerance("rows*", absolute=0.001, why="a photo on the edge of a threshold"),
         ),
+        shares_machines=True,
     ),
     "cold_start": Study(
         ("searchlab.evaluation.metrics", "searchlab.evaluation.datasets"),
@@ -58,6 +61,7 @@ STUDIES: dict[str, Study] = {
         ("searchlab.studies.color.names",),
         recompute="searchlab.studies.color.names:recompute",
         again="all figures",
+        shares_machines=True,
     ),
     "color_tolerance": Study(
         ("searchlab.studies.color.tolerance",),
@@ -66,6 +70,7 @@ STUDIES: dict[str, Study] = {
         tolerances=(
             Tolerance("*srgb*", absolute=0.003, why="shades that are equally far in sRGB"),
         ),
+        shares_machines=True,
     ),
     "descriptions": Study(
         ("searchlab.photos", "searchlab.models", "searchlab.evaluation.datasets"),
@@ -91,6 +96,7 @@ STUDIES: dict[str, Study] = {
     "few_judgments": Study(
         ("searchlab.evaluation.judging", "searchlab.evaluation.significance"),
         sealed="it draws for minutes; its seed repeats it",
+        shares_machines=True,
     ),
     "filters": Study(
         ("searchlab.studies.filters.study",),
@@ -135,6 +141,7 @@ STUDIES: dict[str, Study] = {
         ("searchlab.studies.judgments",),
         recompute="searchlab.studies.judgments:recompute",
         again="all figures",
+        shares_machines=True,
     ),
     "mini": Study(
         ("searchlab.training", "searchlab.models", "searchlab.evaluation.datasets"),
@@ -155,6 +162,7 @@ STUDIES: dict[str, Study] = {
         ("searchlab.studies.paging.study",),
         recompute="searchlab.studies.paging.study:recompute",
         again="all figures",
+        shares_machines=True,
     ),
     "palette_filter": Study(
         ("searchlab.search.filters", "searchlab.search.color_order"),
@@ -188,6 +196,7 @@ STUDIES: dict[str, Study] = {
         ("searchlab.studies.calibration.relevance",),
         recompute="searchlab.studies.calibration.relevance:recompute",
         again="all figures",
+        shares_machines=True,
     ),
     "scale": Study(
         (
@@ -210,6 +219,7 @@ STUDIES: dict[str, Study] = {
             Tolerance("metrics*", absolute=0.001, why="one query in a thousand ranked otherwise"),
             Tolerance("intervals*", absolute=0.002, why="one query in a thousand"),
         ),
+        shares_machines=True,
     ),
     "serving": Study(("searchlab.api", "searchlab.cli"), sealed=_TIMES),
     "shards": Study(
@@ -226,6 +236,7 @@ STUDIES: dict[str, Study] = {
         ("searchlab.evaluation.significance", "searchlab.evaluation.results"),
         recompute="benchmarks.small_samples.bench_small_samples:recompute",
         again="all figures",
+        shares_machines=True,
     ),
     "sources": Study(
         ("searchlab.sources", "searchlab.evaluation.datasets"),
@@ -237,6 +248,7 @@ STUDIES: dict[str, Study] = {
         ("searchlab.studies.steering.study",),
         recompute="searchlab.studies.steering.study:recompute",
         again="all figures",
+        shares_machines=True,
     ),
     "stopping": Study(
         (
@@ -301,6 +313,7 @@ STUDIES: dict[str, Study] = {
         ),
         recompute="benchmarks.words.bench_newcomer:recompute",
         again="all figures, from what one person judged",
+        shares_machines=True,
     ),
     "word_tasks": Study(
         ("searchlab.studies.words",),
@@ -316,6 +329,7 @@ STUDIES: dict[str, Study] = {
         ("searchlab.studies.words",),
         recompute="benchmarks.words.bench_word_weights:recompute",
         again="all figures",
+        shares_machines=True,
     ),
     "accelerator": Study(
         ("searchlab.models", "searchlab.photos.images", "searchlab.evaluation.datasets"),

@@ -34,6 +34,8 @@ class Study:
             of results, and returns the table's figures, made from those records once more.
         only: The records that `recompute` is for, as patterns of `dataset/name`; all if empty.
         tolerances: How far figures may be off on another processor.
+        shares_machines: Whether tasks of it may run on machines that do other work too; never
+            where times are what it measures.
     """
 
     code: tuple[str, ...]
@@ -43,6 +45,7 @@ class Study:
     summary: str = ""
     only: tuple[str, ...] = ()
     tolerances: tuple[Tolerance, ...] = ()
+    shares_machines: bool = False
 
     def computes(self, dataset: str, name: str) -> bool:
         """Tell whether figures of a record are computed again, by whichever way."""

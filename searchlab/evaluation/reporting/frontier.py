@@ -59,7 +59,11 @@ def frontier(comparison: Comparison) -> list[FrontierPoint]:
                     name=names[result.config_id],
                     rank=rank,
                     quality=intervals.macro,
-                    ms=result.metrics["text_ms"] + result.metrics["p50_ms"],
+                    ms=(
+                        result.metrics["text_ms"] + result.metrics["p50_ms"]
+                        if result.is_timed
+                        else 0.0  # the same for all, so that time decides nothing
+                    ),
                     mib=result.metrics["size_mib"],
                     by_language=tuple(means),
                     languages=sum(mean >= level for mean in means),
@@ -165,7 +169,7 @@ def frontier_rows(comparison: Comparison) -> list[list[str]]:
             point.name,
             str(point.rank),
             str(point.quality),
-            f"{point.ms:.2f}",
+            f"{point.ms:.2f}" if comparison.results[0].is_timed else "–",
             f"{point.mib:.1f}",
             f"{point.languages} of {len(point.by_language)}",
             "yes" if point.is_efficient else "",

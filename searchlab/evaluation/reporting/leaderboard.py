@@ -7,9 +7,13 @@ from collections.abc import Collection, Mapping, Sequence
 
 from searchlab.evaluation.comparison import Comparison
 from searchlab.evaluation.metrics import metric_kind, parse_metric
+from searchlab.evaluation.results import Result
 from searchlab.evaluation.significance.power import POWER
 
 _CHOSEN = "*"
+_NOT_TIMED = (
+    " It ran on machines that others used too, so no time is shown, and all systems count as fast."
+)
 
 
 def leaderboard_columns(comparison: Comparison) -> list[str]:
@@ -34,14 +38,23 @@ def leaderboard_rows(comparison: Comparison) -> list[list[str]]:
                     *(str(intervals.macro) for intervals in result.intervals.values()),
                     p_text(comparison.p_values.get(result.config_id)),
                     str(len(result.languages)),
-                    f"{figures['p50_ms']:.2f}",
-                    f"{figures['p95_ms']:.2f}",
-                    f"{figures['text_ms']:.1f}",
-                    f"{figures['build_s']:.1f}",
+                    *_times(result),
                     f"{figures['size_mib']:.1f}",
                 ]
             )
     return rows
+
+
+def _times(result: Result) -> list[str]:
+    if not result.is_timed:
+        return ["–"] * 4
+    figures = result.metrics
+    return [
+        f"{figures['p50_ms']:.2f}",
+        f"{figures['p95_ms']:.2f}",
+        f"{figures['text_ms']:.1f}",
+        f"{figures['build_s']:.1f}",
+    ]
 
 
 def leaderboard_caption(comparison: Comparison, columns: Collection[str]) -> str:
@@ -66,7 +79,8 @@ def leaderboard_caption(comparison: Comparison, columns: Collection[str]) -> str
         f"{_judgments(first.judged_by)}. Quality: {mean}; "
         f"95 % intervals by bootstrap, queries about one photo drawn together{_gain(comparison)}."
         f"{_explain_ranks(comparison, columns)} ms: to rank one query on one thread, and to embed "
-        f"its text. {'build s, ' if 'build s' in columns else ''}MiB: of the index alone.{left_out}"
+        f"its text. {'build s, ' if 'build s' in columns else ''}MiB: of the index alone."
+        f"{'' if first.is_timed else _NOT_TIMED}{left_out}"
     )
 
 

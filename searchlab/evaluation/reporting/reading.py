@@ -69,10 +69,8 @@ def _count(n: int, one: str, many: str) -> str:
 def _choice(comparison: Comparison) -> str:
     chosen, tied = comparison.chosen, comparison.groups[0]
     metrics = chosen.metrics
-    cost = (
-        f"{metrics['text_ms'] + metrics['p50_ms']:.2f} ms for a new query, "
-        f"{metrics['size_mib']:.1f} MiB"
-    )
+    ms = f"{metrics['text_ms'] + metrics['p50_ms']:.2f} ms for a new query, "
+    cost = f"{ms if chosen.is_timed else ''}{metrics['size_mib']:.1f} MiB"
     quality = f"{chosen.headline} {chosen.intervals[chosen.headline].macro}"
     if len(tied) == 1:
         return f"Serve {chosen.name}: {quality}, shown to be better than all others; {cost}."

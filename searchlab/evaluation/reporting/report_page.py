@@ -192,6 +192,8 @@ def _section(
 
 def _frontier(report: Report) -> str:
     rows = table(FRONTIER_COLUMNS, frontier_rows(report), left=["system"])
+    if not report.results[0].is_timed:
+        return note("No chart over time: it ran on machines that others used too.") + rows
     try:
         with frontier_chart(report) as drawing:
             svg = svg_of(drawing)

@@ -1,0 +1,140 @@
+"""Tasks: a function called for each of many items, in this process or on Ray.
+
+Ray schedules the calls and starts those again whose worker or node died. What a call makes is
+written by the call itself, whole and under a name of its own, so that one that runs twice writes
+the same; nothing but "done" or an error comes back.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from searchlab.cluster.connecting import connect, parse_address
+from searchlab.errors import SearchlabError
+
+Item = TypeVar("Item")
+
+_WAITING: Final = 2
+"""Tasks for each one that runs; few, so that neither driver nor cluster fills with what waits."""
+_RESTARTS: Final = 5
+"""How often Ray starts a task again whose worker or node died; an item may be what kills it."""
+
+
+def open_tasks(name: str, **options: Any) -> LocalTasks | RayTasks:
+    """Make what runs tasks, by its name.
+
+    Args:
+        name: `local` for this process, `ray:local` for a Ray that is started here and stopped at
+            the end, or `ray:ADDRESS` of a cluster, such as `ray:auto`.
+        options: Fields of `RayTasks`.
+
+    Raises:
+        InputError: It is no such name.
+        MissingExtraError: Ray is not installed.
+    """
+    return LocalTasks() if name == "local" else RayTasks(parse_address(name), **options)
+
+
+@dataclass(frozen=True)
+class LocalTasks:
+    """Runs tasks in this process, one after the other."""
+
+    def run(
+        self, function: Callable[..., object], waiting: deque[Item], *shared: object
+    ) -> Generator[tuple[Item, SearchlabError | None], None, None]:
+        """Call a function for each item; see `RayTasks.run`."""
+        while waiting:
+            item = waiting.popleft()
+            try:
+                function(item, *shared)
+            except SearchlabError as error:
+                yield item, error
+            except Exception as error:  # whatever it is, the other tasks go on, as on Ray
+                yield item, _error_of(error, "end")
+            else:
+                yield item, None
+
+
+@dataclass(frozen=True)
+class RayTasks:
+    """Runs tasks on Ray, as many at once as fit.
+
+    Attributes:
+        address: The address of the cluster, or `local`.
+        cpus: Processors that a task takes.
+        gpus: GPUs that a task takes; may be a fraction.
+        purpose: What a task must do, in the words of an error.
+    """
+
+    address: str
+    cpus: float = 1.0
+    gpus: float = 0.0
+    purpose: str = "end"
+
+    def run(
+        self, function: Callable[..., object], waiting: deque[Item], *shared: object
+    ) -> Generator[tuple[Item, SearchlabError | None], None, None]:
+        """Call a function for each item, with what all calls share.
+
+        Args:
+            function: `function(item, *shared)`; its module must be there on every node.
+            waiting: The items; it is emptied, and more may be added while tasks run.
+            shared: Sent to each node once.
+
+        Yields:
+            Each item as soon as its task ended, and the error if it failed; the others go on.
+            Tasks under way are cancelled when the generator is closed.
+
+        Raises:
+            SearchlabError: The cluster cannot be reached.
+        """
+        with connect(f"ray:{self.address}"):
+            import ray
+
+            task = ray.remote(function).options(
+                num_cpus=self.cpus, num_gpus=self.gpus, max_retries=_RESTARTS
+            )
+            sent = [ray.put(value) for value in shared]
+            running: dict[Any, Item] = {}
+            try:
+                while waiting or running:
+                    while waiting and len(running) < self._most_running():
+                        item = waiting.popleft()
+                        running[task.remote(item, *sent)] = item
+                    (ready, *_), _ = ray.wait(list(running), num_returns=1)
+                    item = running.pop(ready)
+                    yield item, self._error_in(ready)
+            finally:
+                for reference in running:
+                    ray.cancel(reference, force=True)
+
+    def _most_running(self) -> int:
+        import ray
+
+        # Asked again and again: nodes come and go.
+        there = ray.cluster_resources()
+        fits = [there.get("CPU", 0) / self.cpus] if self.cpus else []
+        fits += [there.get("GPU", 0) / self.gpus] if self.gpus else []
+        return max(1, _WAITING * int(min(fits, default=1)))
+
+    def _error_in(self, reference: Any) -> SearchlabError | None:
+        import ray
+
+        try:
+            ray.get(reference)
+        except ray.exceptions.RayTaskError as error:
+            return _error_of(error.cause, self.purpose)
+        except ray.exceptions.RayError as error:
+            return SearchlabError(f"a task must end, got: {error}")
+        return None
+
+
+def _error_of(cause: BaseException, purpose: str) -> SearchlabError:
+    if isinstance(cause, SearchlabError):
+        return cause
+    error = SearchlabError(f"a task must {purpose}, got: {cause!r}")
+    error.__cause__ = cause
+    return error
