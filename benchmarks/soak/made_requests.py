@@ -14,6 +14,8 @@ import schemathesis
 from schemathesis.config import SchemathesisConfig
 from schemathesis.engine import Status, events, from_schema
 
+from searchlab.api.wire.requests import ImageSearch
+
 # What a made-up identifier names is not there, or there already.
 _TAKEN = ["2xx", "304", "404", "409"]
 # What fits the document and may be refused all the same, by rules that OpenAPI has no words for.
@@ -42,6 +44,7 @@ _REASONS = (
     "Idempotency-Key must come with the same request again, got one that was used with another; ",
     "a picture must be complete and undamaged, got ",
     "image must hold a picture, got an empty part",
+    *(f"{name} must be in the URL's query, got a part" for name in ImageSearch.__struct_fields__),
 )
 
 

@@ -33,7 +33,7 @@ from searchlab.api.docs.openapi_service import SERVICE_PATHS
 from searchlab.api.routes.system import Health
 from searchlab.api.settings import API_PREFIX, API_VERSION
 from searchlab.api.wire.operations import Operation, operation_of
-from searchlab.api.wire.requests import NO_NUL, ImageSearch
+from searchlab.api.wire.requests import NO_NUL
 from searchlab.photos.photo import PHOTO_FIELDS
 
 _TAGS = {
@@ -244,21 +244,16 @@ def _describe_body(operation: Operation) -> dict[str, Any]:
             "description": "JPEG, PNG, WebP or AVIF, recognised by its content.",
         }
         # A form without parts counts as no body; parts of other names are ignored, but for those
-        # that belong in the URL, which would otherwise be missed in silence.
+        # of the query. A schema that says which makes tools send just them: so words do.
         either = [{"required": ["image"]}, {"maxProperties": 0}]
-        names = {"not": {"enum": sorted(ImageSearch.__struct_fields__)}}
         form = {
-            "schema": {
-                "type": "object",
-                "properties": {"image": image},
-                "propertyNames": names,
-                "anyOf": either,
-            },
+            "schema": {"type": "object", "properties": {"image": image}, "anyOf": either},
             "encoding": {"image": {"contentType": kinds}},
         }
         return {
             "required": False,
-            "description": "The picture; no body with `photo_id` or `cursor`.",
+            "description": "The picture; no body with `photo_id` or `cursor`. Parameters of the "
+            "query are refused as parts of the body.",
             "content": {"multipart/form-data": form},
         }
     if operation.body is None:
