@@ -6,8 +6,11 @@ from libpq's own places: ~/.pgpass, PGPASSFILE or PGPASSWORD.
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
+import time
+import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -20,6 +23,8 @@ from searchlab.search.indexes.foreign.foreign_index import ForeignIndex
 from searchlab.search.indexes.foreign.tables import PREFIX, REMEDY, Engine, Owned, Table
 
 _Answer = TypeVar("_Answer")
+# Connections of a parent process, kept so that no finalizer here ends them for it.
+_inherited: list[Any] = []
 
 _BATCH = 4_096
 _KEPT_OPEN = 4  # connections that wait for the next search
@@ -59,7 +64,7 @@ class PgvectorIndex(ForeignIndex):
     def connect(address: str) -> Engine:
         """Return the database at a URL; see `ForeignIndex.connect`."""
         PgvectorIndex.check()
-        return PostgresTables(address)
+        return _database(address)
 
 
 class PostgresTables(Engine):
@@ -73,6 +78,7 @@ class PostgresTables(Engine):
         self._idle: list[Any] = []
         self._lock = threading.Lock()
         self._pid = os.getpid()
+        weakref.finalize(self, _close_all, self._idle)
 
     def write(self, table: Table, vectors: Embeddings, **settings: int) -> None:
         """Copy the rows in and build the graph, in one transaction; see `Engine.write`."""
@@ -170,8 +176,9 @@ class PostgresTables(Engine):
             raise DataError(f"{msg}; {REMEDY}") from error
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
             connection.close()
-            if kept is not None and again and connection.broken is not False:
-                self._close_all()
+            if kept is not None and again:
+                with self._lock:
+                    _close_all(self._idle)
                 return self._run(work, again=False)
             msg = f"the database of pgvector must answer, got: {_first_line(error)}; try again"
             raise UnavailableError(msg) from error
@@ -205,7 +212,9 @@ class PostgresTables(Engine):
     def _take(self) -> Any | None:
         with self._lock:
             if self._pid != os.getpid():  # a connection must not be used on both sides of a fork
-                self._idle, self._pid = [], os.getpid()
+                _inherited.extend(self._idle)
+                self._idle.clear()
+                self._pid = os.getpid()
             return self._idle.pop() if self._idle else None
 
     def _give_back(self, connection: Any) -> None:
@@ -215,11 +224,15 @@ class PostgresTables(Engine):
                 return
         connection.close()
 
-    def _close_all(self) -> None:
-        with self._lock:
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
+
+@functools.cache
+def _database(url: str) -> PostgresTables:
+    return PostgresTables(url)
+
+
+def _close_all(connections: list[Any]) -> None:
+    while connections:
+        connections.pop().close()
 
 
 def _copy(connection: Any, name: str, vectors: Embeddings) -> None:
@@ -242,8 +255,6 @@ def _copy(connection: Any, name: str, vectors: Embeddings) -> None:
 
 
 def _comment(connection: Any, name: str, library: str, fingerprint: str) -> None:
-    import time
-
     from psycopg import sql
 
     text = Owned(fingerprint, library, time.time()).to_json()
