@@ -238,15 +238,14 @@ def _close_all(connections: list[Any]) -> None:
 def _copy(connection: Any, name: str, vectors: Embeddings) -> None:
     """Send the rows in PostgreSQL's binary form, a batch at a time."""
     dim = vectors.shape[1]
-    record = np.dtype(
-        [("fields", ">i2"), ("row_bytes", ">i4"), ("row", ">i4"), ("vector_bytes", ">i4")]
-        + [("dim", ">i2"), ("unused", ">i2"), ("vector", ">f4", (dim,))]  # type: ignore[list-item]
-    )
+    parts: list[tuple[Any, ...]] = [("fields", ">i2"), ("row_bytes", ">i4"), ("row", ">i4")]
+    parts += [("vector_bytes", ">i4"), ("dim", ">i2"), ("unused", ">i2")]
+    parts += [("vector", ">f4", (dim,))]
     with connection.cursor().copy(f"COPY {name} FROM STDIN (FORMAT BINARY)") as copy:
         copy.write(_HEAD)
         for start in range(0, len(vectors), _BATCH):
             rows = np.arange(start, min(start + _BATCH, len(vectors)))
-            records = np.zeros(len(rows), dtype=record)
+            records = np.zeros(len(rows), dtype=parts)
             records["fields"], records["row_bytes"], records["row"] = 2, 4, rows
             records["vector_bytes"], records["dim"] = 4 + 4 * dim, dim
             records["vector"] = vectors[start : start + _BATCH]
