@@ -136,8 +136,8 @@ class ForeignIndex(VectorIndex):
         if not same or (
             len(probes) and held[:, : vectors.shape[1]].tobytes() != vectors[probes].tobytes()
         ):
-            msg = f"the table {table.name} of {kind} must hold this snapshot's rows, got others"
-            raise DataError(f"{msg}; {REMEDY}")
+            msg = f"{table.name} of {kind} must hold this snapshot's rows, got others; {REMEDY}"
+            raise DataError(msg)
         return cls(vectors, engine, table, config.ef_search)
 
     @classmethod
@@ -201,8 +201,8 @@ class ForeignIndex(VectorIndex):
         """Return the best of the rows that the engine proposes; None where they are too few."""
         rows = np.unique(self.engine.search(self.table, query, fetch, max(ef_search, fetch)))
         if len(rows) and not 0 <= rows[0] <= rows[-1] < len(self.vectors):
-            msg = f"the table {self.table.name} must hold this snapshot's rows, got others"
-            raise DataError(f"{msg}; {REMEDY}")
+            msg = f"the table {self.table.name} must hold these rows, got others; {REMEDY}"
+            raise DataError(msg)
         if allowed is not None:
             rows = rows[allowed.holds(rows)]
         if len(rows) < n_wanted:
@@ -219,7 +219,7 @@ class ForeignIndex(VectorIndex):
         allowed: Allowed | None = None,
         at_least: float = -np.inf,
     ) -> Nearest:
-        """Find the k best rows that are near enough, here and exactly; see `VectorIndex.nearest`."""
+        """Find the k best rows that are near enough, exactly; see `VectorIndex.nearest`."""
         bits, least = check_nearest(self, query, k, allowed, at_least)
         return nearest(self.vectors, query, k, allowed=bits, least=least)
 

@@ -164,16 +164,17 @@ class PostgresTables(Engine):
         try:
             connection = kept or self._connect()
         except psycopg.Error as error:
-            msg = f"the database of pgvector must answer, got: {_first_line(error)}"
-            raise UnavailableError(
-                f"{msg}; start it, or give a password in ~/.pgpass, PGPASSFILE or PGPASSWORD"
-            ) from error
+            msg = (
+                f"the database of pgvector must answer, got: {_first_line(error)}; start it, or "
+                "give a password in ~/.pgpass, PGPASSFILE or PGPASSWORD"
+            )
+            raise UnavailableError(msg) from error
         try:
             answer = work(connection)
         except psycopg.errors.UndefinedTable as error:
             self._give_back(connection)
-            msg = f"the database must hold the snapshot's table, got: {_first_line(error)}"
-            raise DataError(f"{msg}; {REMEDY}") from error
+            msg = f"the database must hold the table, got: {_first_line(error)}; {REMEDY}"
+            raise DataError(msg) from error
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
             connection.close()
             if kept is not None and again:
@@ -184,8 +185,11 @@ class PostgresTables(Engine):
             raise UnavailableError(msg) from error
         except psycopg.Error as error:
             connection.close()
-            msg = f"the database must let searchlab use pgvector, got: {_first_line(error)}"
-            raise MismatchError(f"{msg}; install the extension, grant CREATE") from error
+            msg = (
+                f"the database must let searchlab use pgvector, got: {_first_line(error)}; "
+                "install the extension, grant CREATE"
+            )
+            raise MismatchError(msg) from error
         except BaseException:
             connection.close()
             raise
