@@ -1,18 +1,24 @@
 """Engines elsewhere: addresses, tables that come and go, and what is promised over them."""
 
+import gc
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from searchlab.api.wire.errors import problem_of
 from searchlab.config import Config
 from searchlab.config.indexes import ENGINES
 from searchlab.errors import DataError, InputError, MissingExtraError, UnavailableError
 from searchlab.evaluation.metrics import recall_at_k
+from searchlab.library.ingest import index_photos
+from searchlab.library.library import open_library
+from searchlab.library.roots import check_root
 from searchlab.search.indexes import ExactIndex, build_index, open_index
-from tests.support import index_kinds
+from tests.support import index_kinds, library_world
 from tests.support.databases import psql
 from tests.support.examples import examples
 from tests.support.index_kinds import N, param
@@ -20,6 +26,9 @@ from tests.support.neighbor_checks import check_answers, check_same
 
 vectors = index_kinds.vectors
 queries = index_kinds.queries
+library = library_world.library
+photos = library_world.photos
+put = library_world.put
 
 
 @pytest.fixture(scope="module", params=[param(kind, kind, kind) for kind in ENGINES])
@@ -30,6 +39,9 @@ def config(request):
 @pytest.fixture(scope="module")
 def index(config, vectors):
     return build_index(vectors, config)
+
+
+END = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'searchlab'"
 
 
 def snapshot(tmp_path, number):
@@ -48,15 +60,17 @@ def snapshot(tmp_path, number):
     ],
 )
 def test_an_address_with_a_password_is_refused_and_not_repeated(name):
-    with pytest.raises(InputError, match="must hold no password, .* put it into") as told:
+    with pytest.raises(InputError, match=r"must hold no password, .* put it into") as told:
         Config(index=name)
     assert "hunter2" not in str(told.value)
 
 
 @pytest.mark.parametrize(
     "name",
-    ["pgvector", "pgvector:", "pgvector:mysql://h/d", "pgvector:postgresql://h/a b", "milvus:here"]
-    + ["milvus:http://", "pgvector:http://[", "exact:postgresql://h/d"],
+    [
+        *("pgvector", "pgvector:", "pgvector:mysql://h/d", "pgvector:postgresql://h/a b"),
+        *("pgvector:http://[", "milvus:here", "milvus:http://", "exact:postgresql://h/d"),
+    ],
 )
 def test_an_address_that_is_none_is_refused(name):
     with pytest.raises(InputError, match="must"):
@@ -148,6 +162,7 @@ def test_an_index_that_is_not_saved_leaves_no_table(config, vectors):
     engine, name = index.engine, index.table.name
     assert name in engine.list_tables()
     del index
+    gc.collect()
     assert name not in engine.list_tables()
 
 
@@ -178,10 +193,7 @@ def test_a_connection_that_ended_is_replaced_and_a_server_that_went_is_unavailab
 ):
     index = build_index(vectors, Config(index=index_kinds.named("pgvector")))
     before = index.search(queries[:3], 10)
-    psql(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-        "WHERE application_name = 'searchlab' AND pid <> pg_backend_pid()"
-    )
+    psql(END)
     check_same(index.search(queries[:3], 10), before)
     psql(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'searchlab'"
@@ -189,3 +201,30 @@ def test_a_connection_that_ended_is_replaced_and_a_server_that_went_is_unavailab
     monkeypatch.setattr(index.engine, "_url", "postgresql://me@127.0.0.1:1/photos")
     with pytest.raises(UnavailableError, match="must answer"):
         index.search(queries[:1], 10)
+
+
+@pytest.mark.slow
+def test_a_library_lies_in_an_engine_is_changed_and_answers_503_without_it(
+    config, library, photos, put, monkeypatch
+):
+    for number in range(12):
+        put(f"{number}.png", number)
+    asks = replace(config, model="palette", depth=4, ef_search=4, step_rows=0)
+    monkeypatch.setattr("searchlab.search.indexes.foreign.foreign_index._CALL_ROWS", 0)
+    index_photos(library, [check_root(photos)], config=asks)
+    put("12.png", 12)
+    index_photos(library, [check_root(photos)], config=asks)
+    again = open_library(library.folder)
+    page = again.search("red", per_page=3)
+    assert len(page) == 3
+    assert page.plan.mode == config.index.partition(":")[0]
+    assert "it promises no recall" in page.plan.explain()
+    assert len(again.search("red", per_page=100)) == 13
+
+    def _fail(*_):
+        raise UnavailableError("it must answer")
+
+    monkeypatch.setattr(again.engine.index.engine, "search", _fail)
+    with pytest.raises(UnavailableError) as told:
+        again.search("blue", per_page=3)
+    assert problem_of(told.value).kind.status == 503
