@@ -196,7 +196,8 @@ def test_a_connection_that_ended_is_replaced_and_a_server_that_went_is_unavailab
     psql(END)
     check_same(index.search(queries[:3], 10), before)
     psql(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'searchlab'"
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE application_name = 'searchlab'"
     )
     monkeypatch.setattr(index.engine, "_url", "postgresql://me@127.0.0.1:1/photos")
     with pytest.raises(UnavailableError, match="must answer"):
@@ -222,7 +223,8 @@ def test_a_library_lies_in_an_engine_is_changed_and_answers_503_without_it(
     assert len(again.search("red", per_page=100)) == 13
 
     def _fail(*_):
-        raise UnavailableError("it must answer")
+        msg = "it must answer"
+        raise UnavailableError(msg)
 
     monkeypatch.setattr(again.engine.index.engine, "search", _fail)
     with pytest.raises(UnavailableError) as told:
