@@ -142,8 +142,9 @@ def save_name(engine: Engine, table: Table, folder: Path) -> None:
         folder: The new snapshot's folder, beside those of the library's other snapshots.
     """
     library = _library_of(folder)
-    engine.own(table, library)
     write_atomically(folder / FILE, json.dumps({"engine": engine.name, **asdict(table)}).encode())
+    # After the file: who saves at the same time drops what is owned and named nowhere.
+    engine.own(table, library)
     kept = {table.name, *_named_beside(folder)}
     for name, owned in engine.list_tables().items():
         forgotten = not owned.library and time.time() - owned.made > _FORGOTTEN_S
