@@ -9,7 +9,7 @@
     ├── ConflictError                   it exists already, or somebody else is writing
     ├── ForbiddenError                  it is there, and the caller may not change it
     ├── QuotaError                      the plan's requests are used up
-    ├── UnavailableError                a part of a library on other machines does not answer
+    ├── UnavailableError                a part of a library elsewhere, or an engine, does not answer
     ├── MissingExtraError               an optional dependency; names the extra to install
     ├── MismatchError                   two things that do not belong together
     └── DataError                       a damaged file or one of another version; names the remedy
@@ -65,7 +65,7 @@ class QuotaError(SearchlabError):
 
 
 class UnavailableError(SearchlabError):
-    """A part of a library that lies on other machines does not answer in time."""
+    """A part of a library on other machines, or an engine elsewhere, does not answer in time."""
 
 
 class MissingExtraError(SearchlabError, ImportError):

@@ -57,6 +57,7 @@ SYSTEMS = (
     "searchlab-planned",
     "searchlab-exact",
     "searchlab-graph",
+    "searchlab-pgvector",
     "hnswlib",
     "faiss-hnsw",
     "faiss-flat",

