@@ -181,6 +181,7 @@ def test_only_what_measures_no_times_shares_machines():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Exception ignored in. <function Popen")  # Ray leaves them
 def test_on_ray_it_is_the_same(experiment, library, folder, tmp_path):
     pytest.importorskip("ray", reason="ray: pip install 'searchlab[cluster]'")
     here = experiment.run(runner=LocalRunner())
