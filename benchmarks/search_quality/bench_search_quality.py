@@ -24,7 +24,7 @@ from rich.console import Console
 
 from benchmarks.common.recording import bench_parser
 from searchlab.cli.console import ConsoleProgress
-from searchlab.cluster.tasks import open_tasks
+from searchlab.cluster.runners import open_runner
 from searchlab.config import Config
 from searchlab.evaluation.config_grids import grid
 from searchlab.evaluation.datasets import Dataset, load_dataset
@@ -78,7 +78,7 @@ def main() -> None:
     report = experiment.run(
         ConsoleProgress(Console(stderr=True)),
         force=options.force,
-        runner=None if options.on is None else open_tasks(options.on),
+        runner=None if options.on is None else open_runner(options.on),
     )
     table = options.out / BENCHMARK / f"{dataset.name}.md"
     table.write_text(report.markdown(), encoding="utf-8")

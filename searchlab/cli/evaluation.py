@@ -249,9 +249,9 @@ def datasets() -> None:
 def _runner(name: str | None) -> TaskRunner | None:
     if name is None:
         return None
-    from searchlab.cluster.tasks import open_tasks
+    from searchlab.cluster.runners import open_runner
 
-    return open_tasks(name)
+    return open_runner(name)
 
 
 def _configs(models: tuple[str, ...], indexes: tuple[str, ...], files: Any) -> list[Config]:

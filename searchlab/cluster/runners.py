@@ -1,4 +1,4 @@
-"""Runners: pictures embedded by tasks on Ray, into the same cache as on one machine.
+"""Runners: pictures embedded and tasks run, in this process or on Ray, with the same outcome.
 
 Ray schedules the tasks, restarts those whose worker or node died, and carries what they say; what
 they compute goes through parts with markers of our own. Workers read the files by the paths that
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter, deque
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,7 +29,7 @@ from searchlab.cluster.parts import (
     write_plan,
 )
 from searchlab.cluster.storage import Store
-from searchlab.cluster.tasks import RayTasks
+from searchlab.cluster.tasks import Item, LocalTasks, RayTasks
 from searchlab.errors import InputError, MismatchError, SearchlabError
 from searchlab.files import write_atomically
 from searchlab.library.cache import ContentCache
@@ -44,23 +44,40 @@ _TRIES: Final = 3
 """How often a part that cannot be read is made."""
 
 
-def open_runner(name: str, **options: Any) -> RayRunner:
-    """Make a runner by its name: `ray:local`, or `ray:ADDRESS` of a cluster, such as `ray:auto`.
+def open_runner(name: str, **options: Any) -> LocalRunner | RayRunner:
+    """Make a runner by its name.
 
     Args:
-        name: `ray:local` starts Ray on this machine and stops it at the end.
+        name: `local` for this process, `ray:local` for a Ray that is started on this machine and
+            stopped at the end, or `ray:ADDRESS` of a cluster, such as `ray:auto`.
         options: Fields of `RayRunner`.
 
     Raises:
         InputError: It is no such name.
         MissingExtraError: Ray is not installed.
     """
-    return RayRunner(parse_address(name), **options)
+    return LocalRunner() if name == "local" else RayRunner(parse_address(name), **options)
+
+
+@dataclass(frozen=True)
+class LocalRunner(LocalTasks):
+    """Does in this process, one after the other, what others do on Ray."""
+
+    def embed(
+        self,
+        files: Mapping[str, Path],
+        models: Sequence[Embedder],
+        cache: ContentCache,
+        thumbnails: Path,
+        progress: Progress,
+    ) -> list[Skipped]:
+        """Embed in this process; see `embed_pictures`."""
+        return embed_pictures(files, models, cache, thumbnails, progress)
 
 
 @dataclass(frozen=True)
 class RayRunner:
-    """Embeds pictures by tasks on Ray; use `open_runner`.
+    """Embeds pictures by tasks on Ray, and runs other tasks there; use `open_runner`.
 
     Attributes:
         address: The address of the cluster, or `local`.
@@ -130,6 +147,12 @@ class RayRunner:
                 step.advance(len(shard.files))
         store.delete(PLAN)
         return problems
+
+    def run(
+        self, function: Callable[..., object], waiting: deque[Item], *shared: object
+    ) -> Generator[tuple[Item, SearchlabError | None], None, None]:
+        """Call a function for each item on Ray; see `RayTasks.run`."""
+        return RayTasks(self.address, self.cpus, self.gpus).run(function, waiting, *shared)
 
     def _work_of(self, folder: Path) -> str:
         """Return the address for a library: several libraries may share `work`."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from searchlab.cluster.connecting import connect, parse_address
+from searchlab.cluster.connecting import connect
 from searchlab.errors import SearchlabError
 
 Item = TypeVar("Item")
@@ -21,21 +21,6 @@ _WAITING: Final = 2
 """Tasks for each one that runs; few, so that neither driver nor cluster fills with what waits."""
 _RESTARTS: Final = 5
 """How often Ray starts a task again whose worker or node died; an item may be what kills it."""
-
-
-def open_tasks(name: str, **options: Any) -> LocalTasks | RayTasks:
-    """Make what runs tasks, by its name.
-
-    Args:
-        name: `local` for this process, `ray:local` for a Ray that is started here and stopped at
-            the end, or `ray:ADDRESS` of a cluster, such as `ray:auto`.
-        options: Fields of `RayTasks`.
-
-    Raises:
-        InputError: It is no such name.
-        MissingExtraError: Ray is not installed.
-    """
-    return LocalTasks() if name == "local" else RayTasks(parse_address(name), **options)
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from searchlab.evaluation.language_tasks import (
     TaskRunner,
     cut_by_language,
     drop_answers,
+    embed_photos,
     run_tasks,
     take_answers,
 )
@@ -40,7 +41,6 @@ from searchlab.evaluation.query_answers import Answers, answer_queries
 from searchlab.evaluation.reports import Report
 from searchlab.evaluation.results import SHARED, Ranked, Result, load_result, system_name
 from searchlab.evaluation.scoring import score_answers
-from searchlab.library.catalog import build_vectors
 from searchlab.models import load_model
 from searchlab.progress import Progress
 from searchlab.search.indexes import index_class
@@ -146,9 +146,9 @@ class Experiment:
             force: Whether to measure recorded configurations again, and replace their results.
             replace_unlike: Whether to replace results on other data, such as an older revision, or
                 by a runner those that have times.
-            runner: Runs a task for each language of a configuration, such as
-                `open_tasks("ray:auto")` of `searchlab.cluster.tasks`; this process measures if left
-                out. All nodes must mount the library and `out` alike.
+            runner: Runs a task for each language of a configuration, such as what `open_runner` of
+                `searchlab.cluster.runners` makes; this process measures if left out. All nodes must
+                mount the library and `out` alike.
 
         Raises:
             ConflictError: A recorded result was measured on other data, such as the dataset that
@@ -177,7 +177,7 @@ class Experiment:
                 if runner is None or folder is None:
                     measured = self._measure_here(todo, library, progress)
                 else:
-                    self._embed(todo, library, progress)
+                    embed_photos(library, self.dataset, todo, runner, progress)
                     tasks = self._cut(todo, library, folder)
                     measured = self._measure_on(runner, tasks, library, progress, force=force)
                 for result, run in measured:
@@ -247,20 +247,6 @@ class Experiment:
                 f"{failed[0]}; run it again: what the others did is kept"
             )
             raise SearchlabError(msg)
-
-    def _embed(self, todo: Sequence[Config], library: Library, progress: Progress) -> None:
-        """Embed the photos for every model, so that no worker has to."""
-        table = library.engine.table.select(self.dataset.photo_ids)
-        with library.cache() as cache:
-            for spec in dict.fromkeys(config.model for config in todo):
-                build_vectors(
-                    table,
-                    model=load_model(spec),
-                    cache=cache,
-                    thumbnails=library.thumbnails,
-                    progress=progress,
-                    withheld=self.dataset.withheld,
-                )
 
     def _describe(self, library: Library) -> dict[str, Any]:
         check_filters(library.engine.table, self.dataset)

@@ -27,13 +27,16 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from searchlab.config import Config
 from searchlab.errors import MismatchError, SearchlabError
-from searchlab.evaluation.datasets import LabelledQuery
+from searchlab.evaluation.datasets import Dataset, LabelledQuery
 from searchlab.evaluation.file_names import result_stem
 from searchlab.evaluation.provenance.registry import code_of
 from searchlab.evaluation.query_answers import Answers, answer_queries, join_answers
 from searchlab.files import digest_of
 from searchlab.library.cache import ContentCache
-from searchlab.library.library import open_library
+from searchlab.library.catalog import build_vectors
+from searchlab.library.embed import PictureRunner
+from searchlab.library.library import Library, open_library
+from searchlab.models import load_model
 from searchlab.progress import Progress
 
 if TYPE_CHECKING:
@@ -42,8 +45,8 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 
-class TaskRunner(Protocol):
-    """Who runs the tasks: `searchlab.cluster.tasks.open_tasks` makes one."""
+class TaskRunner(PictureRunner, Protocol):
+    """Who embeds and runs the tasks: `searchlab.cluster.runners.open_runner` makes one."""
 
     def run(
         self, function: Callable[..., object], waiting: deque[Item], *shared: object
@@ -88,6 +91,28 @@ class LanguageTask:
     config: Config
     queries: tuple[LabelledQuery, ...]
     path: Path
+
+
+def embed_photos(
+    library: Library,
+    dataset: Dataset,
+    configs: Sequence[Config],
+    runner: PictureRunner,
+    progress: Progress,
+) -> None:
+    """Embed the photos of a dataset for every model, so that no task has to."""
+    table = library.engine.table.select(dataset.photo_ids)
+    with library.cache() as cache:
+        for spec in dict.fromkeys(config.model for config in configs):
+            build_vectors(
+                table,
+                model=load_model(spec),
+                cache=cache,
+                thumbnails=library.thumbnails,
+                progress=progress,
+                withheld=dataset.withheld,
+                runner=runner,
+            )
 
 
 def cut_by_language(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from searchlab.errors import NotFoundError
 from searchlab.library.cache import ContentCache
-from searchlab.library.embed import embed_pictures
+from searchlab.library.embed import PictureRunner, embed_pictures
 from searchlab.library.given_vectors import holds_vectors, refuse_lacking, take_given_vectors
 from searchlab.library.roots import Root
 from searchlab.library.rows import row_of_picture
@@ -170,6 +170,7 @@ def build_vectors(
     thumbnails: Path,
     progress: Progress,
     withheld: frozenset[str] = frozenset(),
+    runner: PictureRunner | None = None,
 ) -> Embeddings:
     """Put together the vectors of a table, embedding only what was never embedded.
 
@@ -180,6 +181,7 @@ def build_vectors(
         thumbnails: Folder of the small pictures.
         progress: Told about what must be embedded.
         withheld: Photo fields that models of descriptions must not read.
+        runner: Who embeds pictures; this process if left out.
 
     Returns:
         (n_photos, dim) unit rows in the table's order.
@@ -199,7 +201,8 @@ def build_vectors(
             known = cache.known_vectors(part.model_id, digests)
             needed |= {digest for digest in digests if digest not in known}
         files = {digest: path for digest, path in files.items() if digest in needed}
-        problems = embed_pictures(files, image_models, cache, thumbnails, progress)
+        embed = embed_pictures if runner is None else runner.embed
+        problems = embed(files, image_models, cache, thumbnails, progress)
         if problems:
             msg = (
                 f"every photo must be readable to be embedded by {model.name}, got "

@@ -22,7 +22,7 @@ BOOKING = (
     "searchlab.errors",
     "searchlab.progress",
     "searchlab.evaluation.provenance",
-    "searchlab.cluster.tasks",  # where something runs, not what
+    "searchlab.cluster.runners",  # where something runs, not what
 )
 
 # The function -> which of its arguments names the benchmark.

@@ -241,6 +241,7 @@ def test_a_place_is_that_of_the_leaderboard_that_was_printed_last(run, evaluate,
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Exception ignored in. <function Popen")  # Ray leaves them
 def test_languages_are_measured_on_ray(evaluate, tmp_path):
     pytest.importorskip("ray", reason="ray: pip install 'searchlab[cluster]'")
     done = evaluate("--model", "palette", "--on", "ray:local")

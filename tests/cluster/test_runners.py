@@ -29,6 +29,13 @@ def test_a_runner_is_named_by_an_address():
             open_runner(name)
 
 
+def test_the_local_runner_needs_no_ray(photos, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    here, there = create_library(tmp_path / "here"), create_library(tmp_path / "there")
+    one = index_photos(here, [photos], model="palette")
+    assert index_photos(there, [photos], model="palette", runner=open_runner("local")) == one
+
+
 def test_without_ray_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'searchlab\[cluster\]'"):

@@ -6,14 +6,8 @@ from collections import deque
 
 import pytest
 
-from searchlab.cluster.tasks import LocalTasks, RayTasks, open_tasks
-from searchlab.errors import DataError, InputError, SearchlabError
-
-
-def test_a_runner_is_named_by_where_it_runs():
-    assert open_tasks("local") == LocalTasks()
-    with pytest.raises(InputError, match="must be ray:local or ray:ADDRESS, got 'spark'"):
-        open_tasks("spark")
+from searchlab.cluster.tasks import LocalTasks, RayTasks
+from searchlab.errors import DataError, SearchlabError
 
 
 def write_half(number, folder):
@@ -38,7 +32,8 @@ def two_workers():
 def tasks(request):
     if request.param != "local":
         request.getfixturevalue("two_workers")
-    return open_tasks(request.param)
+        return RayTasks("local")
+    return LocalTasks()
 
 
 @pytest.mark.slow
@@ -69,11 +64,6 @@ def die_once(number, folder):
 
 @pytest.mark.slow
 def test_a_killed_worker_costs_its_task_alone(two_workers, tmp_path):
-    ended = dict(open_tasks("ray:local").run(die_once, deque([2, 3, 4]), tmp_path))
+    ended = dict(RayTasks("local").run(die_once, deque([2, 3, 4]), tmp_path))
     assert ended == {2: None, 3: None, 4: None}
     assert {path.name for path in tmp_path.iterdir()} == {"2", "3", "4", "died"}
-
-
-def test_what_runs_tasks_on_ray_knows_what_a_task_takes(monkeypatch):
-    monkeypatch.setattr("searchlab.cluster.tasks.parse_address", lambda name: name)
-    assert open_tasks("ray:auto", cpus=2) == RayTasks("ray:auto", cpus=2)

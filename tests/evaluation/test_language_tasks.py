@@ -4,7 +4,7 @@ from collections import deque
 
 import pytest
 
-from searchlab.cluster.tasks import LocalTasks, open_tasks
+from searchlab.cluster.runners import LocalRunner, open_runner
 from searchlab.errors import ConflictError, InputError, SearchlabError
 from searchlab.evaluation import language_tasks
 from searchlab.evaluation.experiments import Experiment
@@ -26,7 +26,7 @@ def experiment(library, folder, tmp_path):
     return Experiment(shades(folder), [EXACT, GRAPH], library=library, out=tmp_path / "out")
 
 
-class Noting(LocalTasks):
+class Noting(LocalRunner):
     """Notes the tasks that run; stops after some of them, or lets one fail."""
 
     def __init__(self, most=99, failing=""):
@@ -55,7 +55,7 @@ def files(experiment):
 
 def test_quality_is_that_of_one_process(experiment, library, folder, tmp_path):
     alone = Experiment(shades(folder), [EXACT, GRAPH], library=library, out=tmp_path / "alone")
-    here, there = alone.run(), experiment.run(runner=open_tasks("local"))
+    here, there = alone.run(), experiment.run(runner=open_runner("local"))
     for one, other in zip(here.results, there.results, strict=True):
         assert other.intervals == one.intervals
         assert other.scores.query_ids == one.scores.query_ids
@@ -138,7 +138,7 @@ def test_an_error_is_told_with_the_name_of_its_task_and_the_others_are_kept(expe
 
 
 def test_workers_must_write_where_the_results_lie(experiment, monkeypatch):
-    class Losing(LocalTasks):
+    class Losing(LocalRunner):
         def run(self, function, waiting, *shared):
             yield from ((task, None) for task in waiting)
 
@@ -149,11 +149,11 @@ def test_workers_must_write_where_the_results_lie(experiment, monkeypatch):
 def test_a_worker_with_other_code_is_refused(experiment, monkeypatch):
     monkeypatch.setattr(language_tasks, "code_of", lambda name: "another")
     with pytest.raises(SearchlabError, match=r"every node must have code .*, got another"):
-        experiment.run(runner=LocalTasks())
+        experiment.run(runner=LocalRunner())
 
 
 def test_the_record_says_that_its_times_are_none(experiment):
-    report = experiment.run(runner=LocalTasks())
+    report = experiment.run(runner=LocalRunner())
     assert {result.manifest["machine"] for result in report.results} == {SHARED}
     assert not any(result.is_timed for result in report.results)
     assert [row.count("–") for row in report.rows()] == [4, 4]
@@ -163,14 +163,14 @@ def test_the_record_says_that_its_times_are_none(experiment):
 def test_times_on_record_are_kept_unless_told_otherwise(experiment):
     assert experiment.run().results[0].is_timed
     with pytest.raises(ConflictError, match=r"must keep its times, .*--out.*--force"):
-        experiment.run(runner=LocalTasks())
-    assert not experiment.run(runner=LocalTasks(), force=True).results[0].is_timed
+        experiment.run(runner=LocalRunner())
+    assert not experiment.run(runner=LocalRunner(), force=True).results[0].is_timed
     assert experiment.run().results[0].is_timed  # times are worth measuring
 
 
 def test_a_runner_needs_a_folder(library, folder):
     with pytest.raises(InputError, match="must have a folder that its workers write to"):
-        Experiment(shades(folder), [EXACT], library=library).run(runner=LocalTasks())
+        Experiment(shades(folder), [EXACT], library=library).run(runner=LocalRunner())
 
 
 def test_only_what_measures_no_times_shares_machines():
@@ -181,11 +181,12 @@ def test_only_what_measures_no_times_shares_machines():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Exception ignored in. <function Popen")  # Ray leaves them
 def test_on_ray_it_is_the_same(experiment, library, folder, tmp_path):
     pytest.importorskip("ray", reason="ray: pip install 'searchlab[cluster]'")
-    here = experiment.run(runner=LocalTasks())
+    here = experiment.run(runner=LocalRunner())
     other = Experiment(shades(folder), [EXACT, GRAPH], library=library, out=tmp_path / "ray")
-    there = other.run(runner=open_tasks("ray:local"))
+    there = other.run(runner=open_runner("ray:local"))
     assert [one.intervals for one in there.results] == [one.intervals for one in here.results]
     assert files(other) == files(experiment)
     nothing = Noting()
@@ -195,11 +196,11 @@ def test_on_ray_it_is_the_same(experiment, library, folder, tmp_path):
 
 def test_tasks_are_taken_in_turn():
     waiting = deque([1, 2])
-    assert [item for item, _ in LocalTasks().run(print, waiting)] == [1, 2]
+    assert [item for item, _ in LocalRunner().run(print, waiting)] == [1, 2]
 
 
 def test_advice_needs_times(experiment):
-    report = experiment.run(runner=LocalTasks())
+    report = experiment.run(runner=LocalRunner())
     with pytest.raises(InputError, match="advice weighs times, got results of shared machines"):
         recommend(report)
     assert {row[3] for row in frontier_rows(report)} == {"–"}
