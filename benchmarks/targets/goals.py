@@ -35,7 +35,8 @@ class Goal:
         sense: Whether the figure should be at most or at least the bound.
         bound: The bound.
         where: The record that holds the figure, below the folder of results.
-        count: Of how many queries a peer's time is the median, where one is compared with.
+        count: Of how many queries a peer's time is the median, where one is compared with; the
+            least of them, where the figure is a mean over many medians.
     """
 
     target: int
@@ -95,9 +96,32 @@ def _photos(results: Results) -> float:
 
 def _captions(results: Results) -> float:
     """Divide our time with one setting by hnswlib's where it comes nearest to that recall."""
-    point = "points[queries=text & filter=none & effort=1024].p50_ms"
-    graph = float(results.find(f"scale/scenes-512/{GRAPH}-1M.json {point}"))
-    return _one_setting(results, "text") / graph
+    return _one_setting(results, "text") / float(results.find(f"{_WIDEST}.p50_ms"))
+
+
+def _of_the_widest(results: Results) -> int:
+    return int(results.find(f"{_WIDEST}.n_queries"))
+
+
+def _median_of(kind: str, scale: str = SCALE) -> Callable[[Results], int]:
+    """Say of how many queries hnswlib's time without a filter is the median, as `_row` has it."""
+
+    def count(results: Results) -> int:
+        time = _row(results, GRAPH, scale)[f"p50_ms {kind} none"]
+        points = results.find(f"{scale} filters")
+        wanted = (GRAPH, MILLION, kind, "none", time)
+        for p in points:
+            if (p["system"], p["n_photos"], p["queries"], p["filter"], p["p50_ms"]) == wanted:
+                return int(p["n_queries"])
+        msg = f"{scale} must have the point of hnswlib's {time} ms, got none"
+        raise InputError(msg)
+
+    return count
+
+
+def _least_of_lancedb(results: Results) -> int:
+    cells = results.find("filters/clustered-100k-256/lancedb.json cells")
+    return min(int(cell["n_queries"]) for cell in cells)
 
 
 def _speed_up(within: str, *, ef_by_kind: bool = False) -> Read:
@@ -160,6 +184,7 @@ def _extreme(pick: Callable[..., Any], of: str, filters: tuple[str, ...]) -> Rea
     return read
 
 
+_WIDEST = f"scale/scenes-512/{GRAPH}-1M.json points[queries=text & filter=none & effort=1024]"
 _ALL = ("random 50%", "random 10%", "random 1%", "random 0.1%", "random 0.01%")
 _ALIGNED = ("aligned 50%", "aligned 10%", "aligned 1%")
 _TENTH = ("random 10%", "near 10%", "aligned 10%")
@@ -170,9 +195,9 @@ _FP32, _INT8 = "onnx ViT-B-32 fp32", "onnx ViT-B-32 int8"
 
 GOALS = (
     Goal(1, "no filter, photo queries: ms with one setting over hnswlib's at its least ef",
-         _photos, "<=", 1.0, SCALE),
+         _photos, "<=", 1.0, SCALE, _median_of("image")),
     Goal(1, "no filter, caption queries: ms with one setting over hnswlib's at its largest ef, "
-         "which finds less", _captions, "<=", 0.5, SCALE),
+         "which finds less", _captions, "<=", 0.5, SCALE, _of_the_widest),
     Goal(1, "processor time to build over hnswlib's", _share("build_cpu_s"), "<=", 1 / 8, SCALE),
     Goal(1, "memory over hnswlib's, mapped rows counted", _share("memory_mib", "rows_mib"),
          "<=", 1 / 4, SCALE),
@@ -197,7 +222,8 @@ GOALS = (
     Goal(2, "times hnswlib's Python filter at 0.1 %, an ef for each kind",
          _speed_up(_ALL[3], ef_by_kind=True), ">=", 1000, SCALE, _asked(_ALL[3], ef_by_kind=True)),
     Goal(2, "times LanceDB (a BTREE for each attribute), mean over all filters at 100k",
-         _of(f"{FILTERS} metrics.lancedb / {OURS} p50_ms"), ">=", 20, FILTERS),
+         _of(f"{FILTERS} metrics.lancedb / {OURS} p50_ms"), ">=", 20, FILTERS,
+         _least_of_lancedb),
     Goal(3, "exact int8 scan over reading as much memory",
          _of(f"scale/scenes-512/{OURS}-1M.json metrics.scan_share_of_read"), ">=", 0.7, SCALE),
     Goal(3, "ms of a colour condition, tolerance 60, a million photos",
@@ -237,9 +263,11 @@ GOALS = (
         for scale in (TEXTS, PHOTOS)
         for goal in (
             Goal(7, "no filter, photo queries: ms over hnswlib's at equal recall",
-                 _share("p50_ms image none", scale=scale), "<=", 0.5, scale),
+                 _share("p50_ms image none", scale=scale), "<=", 0.5, scale,
+                 _median_of("image", scale)),
             Goal(7, "no filter, caption queries: ms over hnswlib's at equal recall",
-                 _share("p50_ms text none", scale=scale), "<=", 0.5, scale),
+                 _share("p50_ms text none", scale=scale), "<=", 0.5, scale,
+                 _median_of("text", scale)),
             Goal(7, "processor time to build over hnswlib's",
                  _share("build_cpu_s", scale=scale), "<=", 1 / 15, scale),
             Goal(7, "memory over hnswlib's, mapped rows counted",

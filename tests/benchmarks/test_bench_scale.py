@@ -141,6 +141,24 @@ def test_a_goal_is_reached_on_its_side_of_the_bound():
     assert {goal.target for goal in GOALS} == {1, 2, 3, 4, 5, 6, 7}
 
 
+def asked(rows, n_queries):
+    """Say of how many queries the times without a filter are medians."""
+    return [
+        {key: row[key] for key in ("system", "n_photos")}
+        | {"queries": kind, "filter": "none", "p50_ms": row[f"p50_ms {kind} none"]}
+        | {"n_queries": n_queries}
+        for row in rows
+        for kind in ("image", "text")
+    ]
+
+
+def test_a_goal_beside_a_peer_s_time_says_of_how_many_queries_it_is():
+    times = [goal for goal in GOALS if "hnswlib" in goal.what or "LanceDB" in goal.what]
+    silent = [goal.what for goal in times if goal.count is None]
+    assert all(what.startswith(("processor time", "memory")) for what in silent)
+    assert len(silent) < len(times)
+
+
 def test_figures_are_found_where_the_goals_look_for_them(tmp_path):
     rows = []
     for system, slower in ((OURS, 1), ("hnswlib-huge", 8)):
@@ -154,10 +172,11 @@ def test_figures_are_found_where_the_goals_look_for_them(tmp_path):
         rows.append(row)
     folder = tmp_path / "scale" / "scenes-512"
     folder.mkdir(parents=True)
-    (folder / "summary.json").write_text(json.dumps({"rows": rows}))
+    (folder / "summary.json").write_text(json.dumps({"rows": rows, "filters": asked(rows, 40)}))
     one_setting = {f"one setting: p50_ms {kind} none": 0.1 for kind in ("image", "text")}
     (folder / "searchlab-clustered-1M.json").write_text(json.dumps({"metrics": one_setting}))
     widest = {"queries": "text", "filter": "none", "effort": 1024, "p50_ms": 0.4}
+    widest["n_queries"] = 30
     # Photos are found with an ef of 16, captions with 64, and under one filter with none.
     filtered = [
         {"queries": kind, "filter": one.name, "effort": ef, "p50_ms": ms}
@@ -177,7 +196,7 @@ def test_figures_are_found_where_the_goals_look_for_them(tmp_path):
     assert figures["memory over hnswlib's, mapped rows left out"] == 1 / 8
     assert figures["memory over hnswlib's, mapped rows counted"] == 1  # 1 and 8 of 8 and 1
     counts = [goal.count(results) for goal in goals if goal.count is not None]
-    assert counts == [9] * 6
+    assert counts == [40, 30] + [9] * 6
     times = "times hnswlib's Python filter at"
     assert figures[f"{times} 1 %, one ef for both kinds"] == pytest.approx(32)
     assert figures[f"{times} 1 %, an ef for each kind"] == pytest.approx(8)
@@ -200,9 +219,10 @@ def test_figures_over_real_vectors_are_of_the_least_effort_that_finds_enough(tmp
             graph[f"p50_ms {kind} {one.name}"] = 0.4
     path = tmp_path / "scale" / "mixed-256" / "summary.json"
     path.parent.mkdir(parents=True)
-    path.write_text(json.dumps({"rows": [ours, graph]}))
+    path.write_text(json.dumps({"rows": [ours, graph], "filters": asked([graph], 70)}))
     goals = [goal for goal in GOALS if goal.where == "scale/mixed-256/summary.json"]
     figures = [goal.read(Results(tmp_path)) for goal in goals]
+    assert [goal.count(Results(tmp_path)) for goal in goals if goal.count] == [70, 70]
     names = [one.name for one in REAL_FILTERS]
     slowest = [
         0.3 + max(names.index(name) for name in names if name.endswith(shares)) / 10

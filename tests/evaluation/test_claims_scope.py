@@ -160,6 +160,16 @@ def test_the_section_of_a_generated_table_names_its_ground(results):
     assert "the table of facets/drawn/1.json: 'made records'" in problem.message
 
 
+def test_a_table_of_peers_times_says_of_how_many_queries_they_are_medians(results):
+    shown = f'rows[system=hnswlib] system "{AT}=ms"'
+    table = f"<!-- table: rows {SUMMARY} {shown} -->\n| 77 |\n<!-- end -->\n"
+    told = "# A\n\nOver made vectors, medians of 41 queries:\n\n"
+    assert check_text(told + table, results) == []
+    (problem,) = check_text(told.replace("41", "some") + table, results)
+    assert "'41 queries' must stand in its section" in problem.message
+    assert check_text(told.replace("41", "some") + table.replace(AT, "n_photos"), results) == []
+
+
 PAGES = sorted((ROOT / "results").rglob("README.md"))
 EACH = {"commit", "manifest.commit", "where"}  # columns by which each row says its own
 

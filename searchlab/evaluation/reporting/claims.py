@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -246,13 +247,14 @@ def _bare_claims(
 def _bare_tables(text: str, results: Results) -> Iterator[tuple[int, str]]:
     """Find generated tables whose section does not say what their records were measured on."""
     for table in TABLE.finditer(text):
-        words = table["spec"].split()
+        words = shlex.split(table["spec"])
+        columns = [re.sub(r"(:\d[^=]*)?(=.*)?\Z", "", word) for word in words[3:]]
         if words[0] not in ("rows", "files") or len(words) < 2:
             continue
         lacking = {
             str(need)
             for path in results.files(words[1])
-            for need in section_needs(results.values(path))
+            for need in section_needs(results.values(path), columns)
             if not need.is_met(_blank(text, (_NUMBERS, TABLE)), table.start())
         }
         yield from ((table.start(), f"the table of {words[1]}: {need}") for need in sorted(lacking))

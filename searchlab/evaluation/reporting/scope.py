@@ -11,7 +11,7 @@ item, or everything from its heading on.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
@@ -95,11 +95,33 @@ def needs_of(source: str, results: Results) -> list[Need]:
     return list(_needs(values, path, key, results))
 
 
-def section_needs(values: Any) -> list[Need]:
-    """Read what must stand above a table that is made of a record."""
+def section_needs(values: Any, columns: Sequence[str] = ()) -> list[Need]:
+    """Read what must stand above a table that is made of a record.
+
+    Args:
+        values: The record.
+        columns: Keys of its rows that the table shows.
+    """
     if not isinstance(values, Mapping) or "benchmark" not in values:
         return []
-    return [Need(need.words, "section", need.why) for need in _grounds(values)]
+    needs = list(_grounds(values))
+    if values["benchmark"] == "scale":
+        needs += [_queries(min(counts), max(counts)) for counts in _asked(values, columns)]
+    return [Need(need.words, "section", need.why) for need in needs]
+
+
+def _asked(values: Mapping[str, Any], columns: Sequence[str]) -> list[list[int]]:
+    """List for each peer of how many queries the times in its rows of a table are medians."""
+    of = ("system", "n_photos", "queries", "filter", "p50_ms")
+    count_of = {tuple(p[key] for key in of): int(p["n_queries"]) for p in values["filters"]}
+    times = [time for column in columns if (time := _TIME.fullmatch(column))]
+    asked: dict[str, list[int]] = {}
+    for row in values["rows"]:
+        for time in times:
+            key = (row["system"], row["n_photos"], time["kind"], time["filter"], row.get(time[0]))
+            if not row["system"].startswith("searchlab") and key in count_of:
+                asked.setdefault(row["system"], []).append(count_of[key])
+    return list(asked.values())
 
 
 def where_of(dataset: str) -> str:
