@@ -225,6 +225,9 @@ ATTACKS = {
     "clients came; checks that failed: {promises broken}",
     "schemathesis": "{requests:,} made-up requests in {seconds:,.0f} s; server errors: "
     "{server errors}, answers that the document does not allow: {wrong answers}",
+    "snapshots": "{requests:,} snapshots with other bytes under right checksums, in {rounds} "
+    "rounds: {answered from:,} were answered from, {refused:,} refused; crashes and wrong errors: "
+    "{crashes and wrong errors}",
 }
 # All four forms of that visit were answered 503, as the record's answers show, since the disk was
 # full; the check took no notice of that then.

@@ -42,7 +42,11 @@ _MADE_UP: Final = Attack(
     "16,971 made-up requests in 222 s; server errors: 0, answers that the document does "
     "not allow: 0",
 )
-
+_MUTATED: Final = Attack(
+    "results/http/plain/snapshots.json",
+    "10,500 snapshots with other bytes under right checksums, in 21 rounds: 2,972 were answered "
+    "from, 7,528 refused; crashes and wrong errors: 0",
+)
 
 PEOPLE: Final = (
     (
@@ -301,12 +305,13 @@ PROMISES: Final = (
     ),
     Promise(
         "A library from a stranger crashes nothing, whatever stands in the files of its snapshot: "
-        "it is searched, or refused. 3,000 mutations under right checksums are tried.",
+        "it is searched, or refused.",
         (
             "tests/library/test_strangers.py::"
             "test_a_thousand_mutated_files_are_answered_from_or_refused",
             "tests/library/test_strangers.py::test_no_kernel_reads_or_writes_beyond_an_array",
         ),
+        (_MUTATED,),
     ),
     Promise(
         "Pictures are refused before they are decoded where they are too large or too many parts; "
