@@ -40,7 +40,7 @@ class MilvusIndex(ForeignIndex):
     """
 
     mode = "milvus"
-    promises_not = "no recall, and no full page under a filter"
+    promises_not = "no recall, no full page under a filter, and no two loads with one graph"
     most_dim = 32_768
     most_links = 200
 
