@@ -31,8 +31,8 @@ def task(ann, served):
     ("module", "name", "method", "path"),
     [
         ("tasks", "write_atomically", "POST", "/judge/new"),
-        ("journal", "_append", "GET", "/judge/{}/one"),
-        ("journal", "_append", "GET", "/judge/{}/grid"),
+        ("journal", "write_atomically", "GET", "/judge/{}/one"),
+        ("journal", "write_atomically", "GET", "/judge/{}/grid"),
     ],
 )
 def test_a_full_disk_is_nobodys_input_and_no_page_tells_where_it_is(
