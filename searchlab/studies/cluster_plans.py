@@ -15,7 +15,7 @@ from searchlab.errors import InputError, NotFoundError
 from searchlab.evaluation.reporting.lookup import Results, pick
 
 OURS: Final = "searchlab-clustered"
-_ASKING: Final = "shards/scenes-1M/costs.json"
+_ASKING: Final = "shards/spliced-1M/costs.json"
 _GB: Final = 1e9
 _MIB: Final = 2**20
 
@@ -114,7 +114,7 @@ def read_asking_ms(results: Results) -> dict[int, float]:
     if not asked:
         msg = (
             f"what asking shards costs must be on record, got no {_ASKING} with actors; "
-            "python -m benchmarks.cluster.bench_shards"
+            "python -m benchmarks.cluster.bench_shards --dataset spliced-1M"
         )
         raise NotFoundError(msg)
     return {n: max(0.0, ms - float(metrics["whole.p50_ms"])) for n, ms in sorted(asked.items())}

@@ -82,7 +82,7 @@ def test_it_agrees_with_the_forecast_of_the_record(dim, place):
 def test_what_asking_adds_is_read_from_its_record(tmp_path):
     with pytest.raises(NotFoundError, match=r"benchmarks\.cluster\.bench_shards"):
         read_asking_ms(Results(tmp_path))
-    path = tmp_path / "shards" / "scenes-1M" / "costs.json"
+    path = tmp_path / "shards" / "spliced-1M" / "costs.json"
     path.parent.mkdir(parents=True)
     metrics = {"whole.p50_ms": 1.0, "actors, 8.p50_ms": 9.5, "actors, 1.p50_ms": 3.0}
     path.write_text(json.dumps({"metrics": metrics | {"actors, 1.p99_ms": 8.0}}))
