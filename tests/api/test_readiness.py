@@ -1,6 +1,5 @@
 """Readiness: `/ready` proves that the database takes writes, and says what is wrong."""
 
-import resource
 import sqlite3
 from contextlib import closing, contextmanager
 
@@ -13,6 +12,7 @@ from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library
 from searchlab.library.roots import check_root
 from tests.support.apis import api
+from tests.support.disks import full_disk
 
 
 @pytest.fixture(scope="module")
@@ -42,16 +42,6 @@ def locked(served):
     with closing(sqlite3.connect(served.library / "api.db", isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         yield
-
-
-@contextmanager
-def full_disk():
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def test_a_server_that_can_write_is_ready(served):

@@ -6,6 +6,7 @@ import pytest
 from searchlab.config import Config
 from searchlab.errors import DataError
 from searchlab.search.indexes import HnswIndex
+from tests.support.disks import full_disk
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +48,14 @@ def test_garbage_is_no_graph(tmp_path, graph_file, many, content):
 def test_a_longer_file_is_no_graph(tmp_path, graph_file, many):
     with pytest.raises(DataError, match=graph_file.name):
         open_bytes(tmp_path, graph_file, graph_file.read_bytes() + b"\0", many[:500])
+
+
+def test_a_graph_that_there_is_no_room_for_is_told_when_it_is_saved(tmp_path, many):
+    index = HnswIndex(many[:500])
+    with full_disk(room=5_000), pytest.raises(OSError, match="No space left"):
+        index.save(tmp_path)
+    index.save(tmp_path)
+    HnswIndex.open(tmp_path, many[:500], Config(), labels=np.arange(500))
 
 
 def test_a_missing_graph_is_named(tmp_path, graph_file, many):

@@ -7,7 +7,9 @@ that the filter forbids are dropped, and a query with too few rows left is answe
 
 from __future__ import annotations
 
+import errno
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -269,8 +271,16 @@ class HnswIndex(VectorIndex):
         return HnswIndex(vectors, labels=labels, graph=self._graph, **settings)
 
     def save(self, folder: Path) -> None:
-        """Write the graph; vectors, labels and `ef_search` are stored by the library."""
-        self._graph.save_index(str(folder / _GRAPH))
+        """Write the graph; vectors, labels and `ef_search` are stored by the library.
+
+        Raises:
+            OSError: There is no room for it.
+        """
+        path = folder / _GRAPH
+        self._graph.save_index(str(path))
+        # hnswlib does not look whether what it writes arrives.
+        if path.stat().st_size < self._graph.index_file_size():
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
     @classmethod
     def open(
