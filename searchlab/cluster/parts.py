@@ -23,9 +23,9 @@ from typing import Any, Final
 from searchlab.cluster.storage import Store
 from searchlab.errors import DataError, NotFoundError
 from searchlab.files import sha256_of
-from searchlab.library.cache import ContentCache
+from searchlab.library.cache import ContentCache, Facts
 from searchlab.library.embed import thumbnail_path
-from searchlab.models.protocol import Embedder
+from searchlab.models.protocol import Embedder, Embeddings
 from searchlab.photos.sidecar import Skipped
 
 PLAN: Final = "PLAN.json"
@@ -90,7 +90,7 @@ def cut_shards(
 def _size(path: str) -> int:
     try:
         return Path(path).stat().st_size
-    except OSError:  # told by whoever reads it
+    except OSError:  # whoever reads it refuses the picture, and tells so
         return 0
 
 
@@ -161,17 +161,32 @@ def take_part(
 ) -> list[Skipped] | None:
     """Take a shard's part into the library's cache; returns what was refused.
 
-    A part that is lost or damaged is as if it had never been: None.
+    A part that is lost or damaged is as if it had never been: None. One that this library has no
+    room for stays where it is.
+
+    Raises:
+        OSError: A small picture cannot be written.
+        sqlite3.DatabaseError: The cache cannot be written.
+        SearchlabError: The store cannot be reached or read.
     """
     try:
         marker: dict[str, Any] = json.loads(store.read(_marker_of(shard)))
+        problems = [Skipped(**problem) for problem in marker["problems"]]
         with TemporaryDirectory(prefix="searchlab-part-") as folder:
             path = Path(folder) / "cache.db"
             store.download(_part_of(shard), path, sha256=marker["sha256"], n_bytes=marker["bytes"])
-            _take(path, shard, cache, thumbnails)
-        return [Skipped(**problem) for problem in marker["problems"]]
+            small, facts, vectors = _read(path, shard)
     except (NotFoundError, DataError, ValueError, KeyError, TypeError):
         return None
+    for digest, picture in small:
+        target = thumbnail_path(thumbnails, digest)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = target.with_suffix(".part")
+        unfinished.write_bytes(picture)
+        unfinished.replace(target)
+    # Last, and in one transaction: until then the shard counts as not done.
+    cache.keep(facts, vectors)
+    return problems
 
 
 def drop_part(store: Store, shard: Shard) -> None:
@@ -187,14 +202,12 @@ def _small(shard: Shard, thumbnails: Path) -> Iterator[tuple[str, bytes]]:
             yield digest, path.read_bytes()
 
 
-def _take(path: Path, shard: Shard, cache: ContentCache, thumbnails: Path) -> None:
+def _read(
+    path: Path, shard: Shard
+) -> tuple[list[tuple[str, bytes]], dict[str, Facts], list[tuple[str, list[str], Embeddings]]]:
+    """Read the small pictures, facts and vectors of a part."""
     with closing(sqlite3.connect(path)) as db:
-        for digest, small in db.execute("SELECT sha256, webp FROM thumbnails"):
-            target = thumbnail_path(thumbnails, digest)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            unfinished = target.with_suffix(".part")
-            unfinished.write_bytes(small)
-            unfinished.replace(target)
+        small = db.execute("SELECT sha256, webp FROM thumbnails").fetchall()
     digests = list(shard.files)
     with ContentCache(path) as part:
         vectors = []
@@ -202,8 +215,7 @@ def _take(path: Path, shard: Shard, cache: ContentCache, thumbnails: Path) -> No
             known = part.known_vectors(model_id, digests)
             keys = [digest for digest in digests if digest in known]
             vectors.append((model_id, keys, part.vectors(model_id, keys, dim)))
-        # Last, and in one transaction: until then the shard counts as not done.
-        cache.keep(part.facts(digests), vectors)
+        return small, part.facts(digests), vectors
 
 
 def _part_of(shard: Shard) -> str:

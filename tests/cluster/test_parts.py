@@ -1,6 +1,8 @@
 """Parts of shards: whole batches, taken in once, and as if they had never been where damaged."""
 
 import hashlib
+import sqlite3
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,12 +20,14 @@ from searchlab.cluster.parts import (
     write_part,
     write_plan,
 )
-from searchlab.errors import DataError
+from searchlab.errors import DataError, SearchlabError
 from searchlab.library.cache import ContentCache
 from searchlab.library.embed import embed_pictures, thumbnail_path
 from searchlab.photos.sidecar import Skipped
 from searchlab.progress import Progress
 from tests.support.embedding import MeanColour, picture
+
+LIMITS = {"at_once": 4, "most_pictures": 8, "most_bytes": 1_000}
 
 
 @pytest.fixture
@@ -101,6 +105,44 @@ def test_a_damaged_part_is_as_if_it_had_never_been(
     assert cache.facts(list(files)) == {}
 
 
+def test_a_library_that_cannot_be_written_is_told_and_the_part_stays(
+    store, shard, written, cache, tmp_path
+):
+    cache._db.execute("DROP TABLE vectors")
+    with pytest.raises(sqlite3.OperationalError, match="no such table: vectors"):
+        take_part(store, shard, cache, tmp_path / "small")
+    assert is_done(store, shard)
+    with ContentCache(tmp_path / "mended.db") as mended:
+        assert take_part(store, shard, mended, tmp_path / "small") == written
+
+
+def test_a_full_disk_of_the_library_is_told_and_the_part_stays(
+    store, shard, written, cache, tmp_path
+):
+    filling = [(f"{number:064x}", "x" * 3_500) for number in range(3)]
+    with cache._db:
+        cache._db.executemany("INSERT INTO contents VALUES (?, ?)", filling)
+    ((pages,),) = cache._db.execute("PRAGMA page_count").fetchall()
+    cache._db.execute(f"PRAGMA max_page_count={pages}")
+    with (
+        pytest.raises(SearchlabError, match=r"library.db must be a file that can be written"),
+        cache,
+    ):
+        take_part(store, shard, cache, tmp_path / "small")
+    assert is_done(store, shard)
+
+
+def test_a_picture_that_is_lost_before_its_task_is_told(store, shard, files, cache, tmp_path):
+    gone = shard.files[next(iter(files))]
+    Path(gone).unlink()
+    assert len(cut_shards({key: [MeanColour()] for key in files}, files, **LIMITS)) == 1
+    small = tmp_path / "small"
+    with ContentCache(tmp_path / "cache.db") as there:
+        problems = embed_pictures(files, [MeanColour()], there, small, Progress())
+    write_part(store, shard, tmp_path, small, problems)
+    assert Skipped(gone, "unreadable") in take_part(store, shard, cache, small)
+
+
 def test_a_shard_is_named_by_what_is_asked_for(shard):
     moved = Shard({digest: f"/elsewhere/{digest}" for digest in shard.files}, shard.models)
     assert moved.name == shard.name
@@ -124,7 +166,7 @@ def cut(n_files, tmp_path, sizes=None, **limits):
         path = tmp_path / f"{number:03d}"
         path.write_bytes(bytes((sizes or {}).get(number, 1)))
         paths[f"{number:064x}"] = path
-    limits = {"at_once": 4, "most_pictures": 8, "most_bytes": 1000} | limits
+    limits = LIMITS | limits
     shards = cut_shards({digest: [model] for digest in paths}, paths, **limits)
     assert [digest for shard in shards for digest in shard.files] == list(paths)
     return [len(shard.files) for shard in shards]
