@@ -135,17 +135,18 @@ class ReplicatedShards(Shards):
         pending: dict[Future[Any], tuple[int, _State]],
         answers: dict[int, Any],
     ) -> None:
-        """Take an answer; where its replica is lost, ask another one."""
+        """Take an answer; where its replica is lost, or cannot open its part, ask another one."""
         error = future.exception()
         if error is None:
             answers[number] = future.result()
-        elif isinstance(error, SearchlabError):
-            # What a process elsewhere raised comes in a wrapping.
-            raise getattr(error, "cause", None) or error
-        elif self._is_lost(error):
+            return
+        is_told = isinstance(error, UnavailableError)
+        if is_told or self._is_lost(error):
             state.lost_at = time.monotonic()
             if not self._send(method, number, question, pending) and not question.n_open:
-                raise self._missing(number) from error
+                raise (_unwrapped(error) if is_told else self._missing(number)) from error
+        elif isinstance(error, SearchlabError):
+            raise _unwrapped(error)
         else:
             raise error
 
@@ -188,3 +189,8 @@ class ReplicatedShards(Shards):
             f"shard {number + 1} of {len(self)} must answer within {self._timeout_s:g} s, got no "
             f"answer from its {len(self._replicas[number])} replicas; search again in a moment"
         )
+
+
+def _unwrapped(error: BaseException) -> BaseException:
+    # What a process elsewhere raised comes in a wrapping.
+    return getattr(error, "cause", None) or error

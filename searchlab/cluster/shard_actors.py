@@ -64,10 +64,24 @@ class ShardActor:
     def __init__(self, find: Callable[[], Any]) -> None:
         self._find = find
         self.handle = find()
+        self._finding = threading.Lock()
 
     def renew(self) -> None:
-        """Find or start it anew; one that Ray is starting again stays the same."""
-        self.handle = self._find()
+        """Find or start it anew, later; one that Ray is starting again stays the same.
+
+        Whoever attends to the others must not wait: where the head of the cluster is gone, Ray
+        waits for it until it ends the process.
+        """
+        if self._finding.acquire(blocking=False):
+            threading.Thread(target=self._renew, name="shard", daemon=True).start()
+
+    def _renew(self) -> None:
+        try:
+            self.handle = self._find()
+        except Exception:  # any: it is tried again by who attends, for as long as it is lost
+            _LOG.exception("shards: a replica could not be found; it is tried again")
+        finally:
+            self._finding.release()
 
 
 class ShardActors:
@@ -139,6 +153,7 @@ class Attendance:
         self._actors, self._every_s = actors, every_s
         self._who = uuid.uuid4().hex
         self._stop = threading.Event()
+        self._told: set[tuple[int, str]] = set()
         # Of replicas that were not asked yet nothing bad is known.
         self.n_answering = [actors.plan.n_replicas] * actors.plan.n_shards
         self.report: Callable[[Sequence[int]], None] = lambda n_answering: None
@@ -181,13 +196,20 @@ class Attendance:
         ]
         wait([future for some in asked for _, future in some], timeout=self._every_s)
         return [
-            sum(self._has_answered(replica, future) for replica, future in some) for some in asked
+            sum(self._has_answered(number, replica, future) for replica, future in some)
+            for number, some in enumerate(asked, start=1)
         ]
 
-    def _has_answered(self, replica: ShardActor, future: Future[None]) -> bool:
+    def _has_answered(self, number: int, replica: ShardActor, future: Future[list[str]]) -> bool:
         if not future.done():
             return False
         error = future.exception()
-        if error is not None and self._actors.is_lost(error):
-            replica.renew()
-        return error is None
+        if error is not None:
+            if self._actors.is_lost(error):
+                replica.renew()
+            return False
+        for problem in future.result():
+            if (number, problem) not in self._told:
+                self._told.add((number, problem))
+                _LOG.warning("shard %d: %s", number, problem)
+        return True

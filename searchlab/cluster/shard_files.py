@@ -10,9 +10,11 @@ nobody has opened for a week is deleted when another one is built; who still has
 from __future__ import annotations
 
 import bisect
+import errno
 import hashlib
 import itertools
 import json
+import logging
 import os
 import shutil
 import time
@@ -28,7 +30,7 @@ from searchlab.cluster.shards import Part, cut_evenly
 from searchlab.config import Config
 from searchlab.errors import DataError, MismatchError
 from searchlab.files import write_atomically
-from searchlab.library.manifests import check_file, parse_manifest
+from searchlab.library.manifests import broken, check_file, parse_manifest
 from searchlab.library.sample_texts import teach_texts
 from searchlab.models import load_model
 from searchlab.models.protocol import Embeddings
@@ -40,6 +42,7 @@ _VECTORS, _PHOTOS = "vectors.npy", "photos.columns"
 _BLOCK_ROWS = 65_536
 _KEPT_S = 7 * 24 * 3600  # seconds since an index was opened last, after which it may be deleted
 _UNEVEN = 2.0  # a shard larger than this many times the mean is cut anew
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,7 @@ def manifest_digest(folder: Path, snapshot_id: str) -> str:
 
     Raises:
         MismatchError: It is not there.
+        DataError: It cannot be read.
     """
     return hashlib.sha256(_read_manifest(folder, snapshot_id)).hexdigest()
 
@@ -77,7 +81,7 @@ def open_part(folder: Path, place: Place) -> Part:
 
     Raises:
         MismatchError: The snapshot here is another one, or there is none.
-        DataError: Its files are damaged.
+        DataError: Its files are damaged, or cannot be read.
     """
     content = _read_manifest(folder, place.snapshot_id)
     if hashlib.sha256(content).hexdigest() != place.manifest:
@@ -94,45 +98,71 @@ def open_part(folder: Path, place: Place) -> Part:
         msg = f"a shard must be of {len(vectors)} photos, got {place}"
         raise MismatchError(msg)
     config = Config.from_dict(manifest["config"])
-    return Part(_open_index(folder, snapshot, vectors[place.start : place.stop], config))
+    return _open_index(folder, snapshot, vectors[place.start : place.stop], config)
 
 
-def _open_index(folder: Path, snapshot: Path, vectors: Embeddings, config: Config) -> VectorIndex:
+def _open_index(folder: Path, snapshot: Path, vectors: Embeddings, config: Config) -> Part:
     labels = np.arange(len(vectors))
     if not index_class(config).approximate:  # which costs nothing to build
-        return build_index(vectors, config, labels)
+        return Part(build_index(vectors, config, labels))
     kept = folder / "cluster" / "indexes" / _key(vectors, config)
     if kept.is_dir():
         with suppress(DataError):  # damaged: built again
             index = open_index(kept, vectors, config, labels=labels)
-            with suppress(OSError):  # where this node may only read
-                os.utime(kept)
-            return index
-        shutil.rmtree(kept, ignore_errors=True)
+            _note_use(kept)
+            return Part(index)
     index = build_index(vectors, config, labels)
     if index.wants_texts:
         with named_by(folder):
             model = load_model(config.model)
         teach_texts(index, PhotoTable.open(snapshot / _PHOTOS), model)
-    partial = kept.with_name(f".{uuid.uuid4().hex}.part")
-    partial.mkdir(parents=True)
-    index.save(partial)
     try:
+        _keep_index(index, kept)
+        _delete_old(kept.parent)
+    except OSError as error:
+        problem = (
+            f"the index over a shard must be kept in {kept.parent}, got: {error}; it answers from "
+            "memory, and is built anew at every start until there is room there"
+        )
+        return Part(index, problem)
+    return Part(index)
+
+
+def _note_use(kept: Path) -> None:
+    try:
+        os.utime(kept)
+    except OSError as error:
+        # Another replica has deleted it, which is open here nevertheless; or this node only reads.
+        if error.errno not in (errno.ENOENT, errno.EROFS, errno.EACCES, errno.EPERM):
+            raise
+
+
+def _keep_index(index: VectorIndex, kept: Path) -> None:
+    """Write an index whole or not at all, in place of a damaged one."""
+    partial = _unfinished(kept.parent)
+    partial.mkdir(parents=True)
+    try:
+        index.save(partial)
+        with suppress(FileNotFoundError):
+            shutil.rmtree(kept.rename(_unfinished(kept.parent)))
         partial.rename(kept)
-    except OSError:  # another replica on this node was first
+    except OSError as error:
         shutil.rmtree(partial, ignore_errors=True)
-    _delete_old(kept.parent)
-    return index
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # another replica was first
+            raise
 
 
 def _delete_old(folder: Path) -> None:
     """Delete indexes that nobody opened for long, and what writers that died have left."""
     for old in folder.iterdir():
-        with suppress(OSError):  # another replica deletes it, too
+        with suppress(FileNotFoundError):  # another replica deletes it, too
             if time.time() - old.stat().st_mtime > _KEPT_S:
                 # Renamed first: an index is there as a whole or not at all.
-                gone = old.rename(folder / f".{uuid.uuid4().hex}.part")
-                shutil.rmtree(gone)
+                shutil.rmtree(old.rename(_unfinished(folder)))
+
+
+def _unfinished(folder: Path) -> Path:
+    return folder / f".{uuid.uuid4().hex}.part"
 
 
 def _key(vectors: Embeddings, config: Config) -> str:
@@ -143,14 +173,17 @@ def _key(vectors: Embeddings, config: Config) -> str:
 
 
 def _read_manifest(folder: Path, snapshot_id: str) -> bytes:
+    path = folder / "snapshots" / snapshot_id / "manifest.json"
     try:
-        return (folder / "snapshots" / snapshot_id / "manifest.json").read_bytes()
-    except OSError as error:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError) as error:
         msg = (
             f"snapshot {snapshot_id} must be in {folder} on every node, got none; bring it there, "
             "as by `searchlab pull`"
         )
         raise MismatchError(msg) from error
+    except OSError as error:
+        raise DataError(broken(path, error.strerror or str(error))) from error
 
 
 # -- where shards begin ---------------------------------------------------------------------------
@@ -188,20 +221,42 @@ def read_cut(folder: Path, n_shards: int) -> list[str]:
     """Return what `first_ids` said of a library of so many shards last; nothing if it never was."""
     try:
         firsts = json.loads(_cut_file(folder, n_shards).read_bytes())
-    except (OSError, ValueError):  # lost or damaged: it is cut evenly
+    except FileNotFoundError:
         return []
+    except (OSError, ValueError) as error:
+        return _cut_evenly(folder, n_shards, error)
     is_cut = isinstance(firsts, list) and all(isinstance(first, str) for first in firsts)
-    return firsts if is_cut and firsts == sorted(firsts) else []
+    if not is_cut or firsts != sorted(firsts):
+        return _cut_evenly(folder, n_shards, "other content")
+    return list(firsts)
+
+
+def _cut_evenly(folder: Path, n_shards: int, problem: object) -> list[str]:
+    _LOG.warning(
+        "%s must tell where the library is cut, got: %s; it is cut evenly",
+        _cut_file(folder, n_shards),
+        problem,
+    )
+    return []
 
 
 def write_cut(folder: Path, firsts: Sequence[str]) -> None:
     """Keep where a library was cut, so that a server cuts it alike when it is started again."""
     if read_cut(folder, len(firsts)) == list(firsts):
         return
-    with suppress(OSError):  # where this node may only read
-        kept = _cut_file(folder, len(firsts))
+    kept = _cut_file(folder, len(firsts))
+    try:
         kept.parent.mkdir(exist_ok=True)
         write_atomically(kept, json.dumps(list(firsts)).encode())
+    except OSError as error:
+        # Processes of one server write the same, and may get into each other's way.
+        if read_cut(folder, len(firsts)) != list(firsts):
+            _LOG.warning(
+                "%s must be written, got: %s; whoever starts anew may cut the library otherwise, "
+                "and builds the indexes of its shards again",
+                kept,
+                error,
+            )
 
 
 def _cut_file(folder: Path, n_shards: int) -> Path:

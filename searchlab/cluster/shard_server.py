@@ -11,6 +11,7 @@ from typing import Any
 
 from searchlab.cluster.shard_files import Place, open_part
 from searchlab.cluster.shards import Part
+from searchlab.errors import SearchlabError, UnavailableError
 from searchlab.library.retention import KEPT
 
 
@@ -53,13 +54,24 @@ class ShardServer:
         return self._part(place).index.dim
 
     def answer(self, place: Place, method: str, arguments: Mapping[str, Any]) -> Any:
-        """Answer from a part; see `Part.answer`."""
-        return self._part(place).answer(method, arguments)
+        """Answer from a part; see `Part.answer`.
 
-    def attend(self, who: str) -> None:
-        """Note that a process needs this one."""
+        Raises:
+            UnavailableError: The part cannot be opened here; another replica may have it.
+        """
+        try:
+            part = self._part(place)
+        except (SearchlabError, OSError) as error:
+            msg = f"a replica must open its part of {place.snapshot_id}, got: {error}"
+            raise UnavailableError(msg) from error
+        return part.answer(method, arguments)
+
+    def attend(self, who: str) -> list[str]:
+        """Note that a process needs this one; returns what is wrong here, though it answers."""
         if who not in self._gone:  # a call that was overtaken by its caller's leaving
             self._attending[who] = time.monotonic()
+        with self._looking:
+            return [part.problem for part in self._parts.values() if part.problem]
 
     def leave(self, who: str) -> None:
         """Note that a process needs this one no more; the last one ends it."""

@@ -26,9 +26,11 @@ class Part:
 
     Attributes:
         index: Vectors of its photos; rows count from its first one.
+        problem: What is wrong where it lies, though it answers; empty if nothing is.
     """
 
     index: VectorIndex
+    problem: str = ""
 
     def tell(self) -> dict[str, Any]:
         """Say how large the index is, and whether it wants texts to learn from."""

@@ -1,12 +1,13 @@
 """Attending to shared actors: they are told so, who does not answer is known, and it goes on."""
 
 import logging
+import threading
 from concurrent.futures import Future
 from types import SimpleNamespace
 
 import pytest
 
-from searchlab.cluster.shard_actors import Attendance, ShardPlan
+from searchlab.cluster.shard_actors import Attendance, ShardActor, ShardPlan
 from tests.support.waiting import wait_until
 
 
@@ -15,7 +16,7 @@ class Replica:
 
     def __init__(self):
         self.attended, self.left, self.n_renewed = [], [], 0
-        self.error, self.hangs = None, False
+        self.error, self.hangs, self.problems = None, False, []
         self.handle = SimpleNamespace(
             attend=SimpleNamespace(remote=lambda who: self._answer(who, self.attended)),
             leave=SimpleNamespace(remote=lambda who: self._answer(who, self.left)),
@@ -27,7 +28,7 @@ class Replica:
             future.set_exception(self.error)
         elif not self.hangs:
             calls.append(who)
-            future.set_result(None)
+            future.set_result(self.problems)
         return SimpleNamespace(future=lambda: future)
 
     def renew(self):
@@ -94,4 +95,34 @@ def test_a_cluster_that_cannot_be_asked_is_told_and_asked_again(attend, caplog):
         wait_until(lambda: attendance.missing == [1])
     assert "the cluster could not be asked" in caplog.text
     shards[0][0].handle = working
+    wait_until(lambda: attendance.missing == [])
+
+
+def test_what_is_wrong_where_a_shard_lies_is_told_once(attend, caplog):
+    shards = [[Replica()], [Replica()]]
+    shards[1][0].problems = ["the disk is full"]
+    with caplog.at_level(logging.WARNING):
+        attendance = attend(shards)
+        wait_until(lambda: len(shards[1][0].attended) > 3)
+    assert caplog.text.count("shard 2: the disk is full") == 1
+    assert attendance.missing == []
+
+
+def test_where_a_replica_cannot_be_found_anew_for_long_others_are_still_attended_to(attend):
+    lost, there, has_head = Replica(), Replica(), threading.Event()
+    lost.error = ConnectionError()
+    handles = [lost.handle]
+
+    def find():
+        if handles:
+            return handles.pop()
+        assert has_head.wait(60)  # as Ray does where the head of the cluster is gone
+        lost.error = None
+        return lost.handle
+
+    attendance = attend([[ShardActor(find)], [there]])
+    wait_until(lambda: attendance.missing == [1])
+    n_attended = len(there.attended)
+    wait_until(lambda: len(there.attended) > n_attended + 2)
+    has_head.set()
     wait_until(lambda: attendance.missing == [])

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from searchlab.library.snapshots import current_id
 from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.queries import Query
 from tests.support import library_world
+from tests.support.disks import full_disk
 from tests.support.library_world import ALL, ranked
 
 index = library_world.index
@@ -51,8 +53,28 @@ def test_a_server_of_a_shard_keeps_the_snapshots_that_cursors_may_name(filled, p
     rows = {"rows": np.arange(8)}
     vectors = filled.engine.index.vectors[8:16]
     assert server.answer(places[-1], "index.read_rows", rows).tobytes() == vectors.tobytes()
+    other = Place(places[-1].snapshot_id, "0" * 64, 8, 16)
     with pytest.raises(MismatchError, match="got another of that name"):
-        server.answer(Place(places[-1].snapshot_id, "0" * 64, 8, 16), "index.read_rows", rows)
+        server.open(other)
+    # Where it is asked all the same, as one is that was started again: another replica may have it.
+    with pytest.raises(UnavailableError, match="got another of that name"):
+        server.answer(other, "index.read_rows", rows)
+
+
+def test_a_server_of_a_shard_tells_what_is_wrong_though_it_answers(library, put, index):
+    for number in range(24):
+        put(f"{number:02d}.png", number)
+    index(config=library_world.GRAPH)
+    name = current_id(library.folder)
+    server, place = ShardServer(str(library.folder)), Place(name, "", 8, 16)
+    place = replace(place, manifest=manifest_digest(library.folder, name))
+    with full_disk(room=1_000):
+        server.open(place)
+    (problem,) = server.attend("a")
+    assert "No space left" in problem
+    vectors = library.engine.index.vectors[8:16]
+    rows = server.answer(place, "index.read_rows", {"rows": np.arange(8)})
+    assert rows.tobytes() == vectors.tobytes()
 
 
 def test_serving_on_shards_needs_an_address_and_ray(filled, monkeypatch):

@@ -143,6 +143,15 @@ def test_what_a_shard_refuses_is_refused_and_no_other_replica_is_asked():
     assert other.n_asked == 0
 
 
+def test_a_replica_that_cannot_open_its_part_is_passed_over_and_told_where_it_is_the_only_one():
+    refusing, other = failing(UnavailableError("got another snapshot")), answering("b")
+    shards = shards_of([refusing, other])
+    assert [shards.ask("index.search", {0: {}})[0][0] for _ in range(4)] == ["b"] * 4
+    assert refusing.n_asked == 1  # and rests
+    with pytest.raises(UnavailableError, match="got another snapshot"):
+        shards_of([failing(UnavailableError("got another snapshot"))]).ask("index.best", {0: {}})
+
+
 def test_a_fault_in_a_shard_is_no_outage():
     with pytest.raises(TypeError, match="a fault"):
         shards_of([failing(TypeError("a fault")), answering("b")]).ask("index.search", {0: {}})

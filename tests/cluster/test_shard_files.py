@@ -1,6 +1,9 @@
 """A part of a snapshot on a shard: the right one or none, its index built once."""
 
+import errno
+import logging
 import os
+import shutil
 import time
 from dataclasses import replace
 
@@ -18,9 +21,10 @@ from searchlab.cluster.shard_files import (
     write_cut,
 )
 from searchlab.config import Config
-from searchlab.errors import MismatchError
+from searchlab.errors import DataError, MismatchError
 from searchlab.library.snapshots import current_id
 from tests.support import library_world
+from tests.support.disks import full_disk
 
 index = library_world.index
 library = library_world.library
@@ -59,6 +63,41 @@ def test_another_snapshot_is_refused(library, place, wrong, message):
         open_part(library.folder, replace(place, **wrong))
     with pytest.raises(MismatchError, match="got none"):
         manifest_digest(library.folder, "000009-00000000")
+
+
+def test_a_manifest_that_cannot_be_read_is_not_told_as_one_that_is_missing(library, place):
+    path = library.folder / "snapshots" / place.snapshot_id / "manifest.json"
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(DataError, match=r"manifest.json must be as it was written, got: Is a dir"):
+        open_part(library.folder, place)
+
+
+def test_an_index_that_there_is_no_room_for_is_told_and_answers_from_memory(library, place):
+    indexes = library.folder / "cluster" / "indexes"
+    with full_disk(room=1_000):
+        part = open_part(library.folder, place)
+    assert "must be kept in" in part.problem
+    assert "No space left" in part.problem
+    assert list(indexes.iterdir()) == []
+    query = library.engine.index.vectors[[13]]
+    assert sorted(part.index.search(query, 10).rows[0].tolist()) == list(range(10))
+    again = open_part(library.folder, place)
+    assert (again.problem, len(list(indexes.iterdir()))) == ("", 1)
+    assert again.index.search(query, 5).rows.tolist() == part.index.search(query, 5).rows.tolist()
+
+
+def test_old_indexes_that_cannot_be_deleted_are_told(library, place, monkeypatch):
+    assert open_part(library.folder, place).problem == ""
+    (old,) = (library.folder / "cluster" / "indexes").iterdir()
+    os.utime(old, (time.time() - shard_files._KEPT_S - 60,) * 2)
+
+    def refuse(*_, **__):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(shutil, "rmtree", refuse)
+    part = open_part(library.folder, replace(place, start=0, stop=10))
+    assert "Input/output error" in part.problem
 
 
 def test_an_index_is_built_once_and_again_where_it_was_damaged(library, place, monkeypatch):
@@ -161,13 +200,21 @@ def test_where_a_library_was_cut_is_kept_for_each_number_of_shards(tmp_path):
 
 
 @pytest.mark.parametrize("content", ["", "{", '{"a": 1}', "[1, 2]", '["d", "a"]', "null"])
-def test_a_damaged_cut_is_none(tmp_path, content):
+def test_a_damaged_cut_is_none_and_told(tmp_path, content, caplog):
     write_cut(tmp_path, ["a", "d"])
     (tmp_path / "cluster" / "cut-2.json").write_text(content)
-    assert read_cut(tmp_path, 2) == []
+    with caplog.at_level(logging.WARNING):
+        assert read_cut(tmp_path, 2) == []
+    assert "cut-2.json must tell where the library is cut, got: " in caplog.text
 
 
-def test_a_cut_that_cannot_be_kept_stops_nobody(tmp_path):
-    (tmp_path / "cluster").write_text("a file where a folder should be")
-    write_cut(tmp_path, ["a", "d"])
-    assert read_cut(tmp_path, 2) == []
+def test_a_cut_that_cannot_be_kept_is_told_and_stops_nobody(tmp_path, caplog):
+    (tmp_path / "cluster").mkdir()
+    with caplog.at_level(logging.WARNING):
+        with full_disk():
+            write_cut(tmp_path, ["a", "d"])
+        assert read_cut(tmp_path, 2) == []
+        assert "cut-2.json must be written, got: [Errno " in caplog.text
+        caplog.clear()
+        write_cut(tmp_path, ["a", "d"])
+    assert (read_cut(tmp_path, 2), caplog.text) == (["a", "d"], "")
