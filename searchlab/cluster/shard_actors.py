@@ -23,6 +23,7 @@ _AT_ONCE: Final = 8  # questions that a replica answers at once
 _NAMESPACE: Final = "searchlab"
 _ATTEND_S: Final = 5.0
 _PATIENCE_S: Final = 60.0
+_OF_ANOTHER: Final = "WrongClusterID"  # as Ray puts it
 _LOG = logging.getLogger(__name__)
 
 
@@ -85,7 +86,12 @@ class ShardActor:
 
 
 class ShardActors:
-    """All replicas of all shards, on the cluster that this process is connected to."""
+    """All replicas of all shards, on the cluster that this process is connected to.
+
+    Attributes:
+        on_replaced: Called, in any thread, when another cluster answers at the address of this one,
+            as when its head was started again. Ray lets no process change over: it must end.
+    """
 
     def __init__(self, folder: Path, plan: ShardPlan, *, name: str = "") -> None:
         """Start them, or find those that another process of the same server has started.
@@ -99,9 +105,10 @@ class ShardActors:
         import ray
 
         self._ray, self.plan = ray, plan
+        self.on_replaced: Callable[[], None] = lambda: None
         actor = ray.remote(ShardServer)
 
-        def find(shard: int, number: int) -> Any:
+        def start(shard: int, number: int) -> Any:
             shared = {
                 "name": f"{name}-{shard}-{number}",
                 "namespace": _NAMESPACE,
@@ -116,6 +123,14 @@ class ShardActors:
                 scheduling_strategy="SPREAD",
                 **(shared if name else {}),
             ).remote(str(folder), _PATIENCE_S if name else None)
+
+        def find(shard: int, number: int) -> Any:
+            try:
+                return start(shard, number)
+            except ray.exceptions.AuthenticationError as error:
+                if _OF_ANOTHER in str(error):
+                    self.on_replaced()
+                raise
 
         self.shards = [
             [ShardActor(partial(find, shard, number)) for number in range(plan.n_replicas)]

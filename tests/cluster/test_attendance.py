@@ -1,13 +1,14 @@
 """Attending to shared actors: they are told so, who does not answer is known, and it goes on."""
 
 import logging
+import sys
 import threading
 from concurrent.futures import Future
 from types import SimpleNamespace
 
 import pytest
 
-from searchlab.cluster.shard_actors import Attendance, ShardActor, ShardPlan
+from searchlab.cluster.shard_actors import Attendance, ShardActor, ShardActors, ShardPlan
 from tests.support.waiting import wait_until
 
 
@@ -126,3 +127,27 @@ def test_where_a_replica_cannot_be_found_anew_for_long_others_are_still_attended
     wait_until(lambda: len(there.attended) > n_attended + 2)
     has_head.set()
     wait_until(lambda: attendance.missing == [])
+
+
+def test_a_cluster_that_was_replaced_by_another_is_told_once_it_is_asked(monkeypatch, tmp_path):
+    class AuthenticationError(Exception):
+        pass
+
+    refusal, told = [None], []
+
+    def remote(*_words):
+        if refusal[0]:
+            raise refusal[0]
+
+    actor = SimpleNamespace(options=lambda **_: SimpleNamespace(remote=remote))
+    errors = SimpleNamespace(AuthenticationError=AuthenticationError)
+    fake = SimpleNamespace(remote=lambda _kind: actor, exceptions=errors)
+    monkeypatch.setitem(sys.modules, "ray", fake)
+    actors = ShardActors(tmp_path, ShardPlan(n_shards=1), name="server")
+    actors.on_replaced = lambda: told.append("replaced")
+    ((replica,),) = actors.shards
+    for reason, n_told in (("no token", 0), ("RPC error: WrongClusterID: Perhaps ...", 1)):
+        refusal[0] = AuthenticationError(reason)
+        replica.renew()
+        wait_until(lambda: not replica._finding.locked())
+        assert len(told) == n_told

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
@@ -54,4 +56,13 @@ def open_shards(settings: Settings, stack: AsyncExitStack) -> Shards:
         timeout_s=settings.shard_timeout_s,
     )
     name = f"{socket.gethostname()}-{Path(settings.run_folder).name}"
-    return Shards(*stack.enter_context(share_shards(settings.data, settings.on, plan, name=name)))
+    shards, attendance = stack.enter_context(
+        share_shards(settings.data, settings.on, plan, name=name)
+    )
+    shards.actors.on_replaced = _end_this_worker
+    return Shards(shards, attendance)
+
+
+def _end_this_worker() -> None:
+    # Its supervisor starts another one, which joins the cluster that is there now.
+    os.kill(os.getpid(), signal.SIGTERM)

@@ -93,6 +93,16 @@ STUDIES: dict[str, Study] = {
         sealed=_TIMES,
     ),
     "facets": Study(("searchlab.search.filters",), sealed=_TIMES),
+    "faults": Study(
+        (
+            "searchlab.cluster",
+            "searchlab.api",
+            "searchlab.cli",
+            "searchlab.studies.vectors.scenes",
+            "searchlab.studies.filters.atlas_engine",
+        ),
+        sealed=f"{_TIMES}; it needs Ray, and kills what it measures",
+    ),
     "few_judgments": Study(
         ("searchlab.evaluation.judging", "searchlab.evaluation.significance"),
         sealed="it draws for minutes; its seed repeats it",
