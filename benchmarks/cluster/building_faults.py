@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -55,7 +54,7 @@ class BuildingFaults:
         rng, point, nodes = np.random.default_rng(seed), Point(), self._nodes
         with self._actors() as actors:
             places = nodes.where(replica.handle for some in actors.shards for replica in some)
-            doomed = nodes.of(places[int(rng.integers(PLAN.n_shards))][0])  # type: ignore[index]
+            doomed = nodes.of(places[int(rng.integers(PLAN.n_shards))][0])
             killed: list[float] = []
             killing = threading.Timer(
                 rng.uniform(0.0, 1.0) * self._usual_s, lambda: killed.append(nodes.kill(doomed))
@@ -107,7 +106,7 @@ class BuildingFaults:
         point = Point()
         with self._actors() as actors:
             handle = actors.shards[1][0].handle
-            ((_, process),) = self._nodes.where([handle])  # type: ignore[misc]
+            ((_, process),) = self._nodes.where([handle])
             limits = resource.prlimit(process, resource.RLIMIT_FSIZE)
             resource.prlimit(process, resource.RLIMIT_FSIZE, (_MOST_BYTES, limits[1]))
             answers = answers_of(self._library(actors).engine.index, self._queries)
@@ -119,7 +118,7 @@ class BuildingFaults:
             resource.prlimit(process, resource.RLIMIT_FSIZE, limits)
             began = time.monotonic()
             wrong = sum(a != b for a, b in zip(answers, self._expected, strict=True))
-            self._restart(handle)
+            self._nodes.restart(handle)
             answers, errors, longest_s = self._ask(self._library(actors).engine.index)
             took_s = time.monotonic() - began
             point.require(answers == self._expected, "it answers after it was started again")
@@ -155,12 +154,6 @@ class BuildingFaults:
 
     def _library(self, actors: ShardActors) -> Library:
         return Library(self._folder, open_vectors=RayShards(self._folder, actors).open_vectors)
-
-    def _restart(self, handle: Any) -> None:
-        import ray
-
-        ray.kill(handle, no_restart=False)
-        wait_until(lambda: self._nodes.where([handle])[0])
 
     def _open(self, library: Library) -> tuple[int, float]:
         """Open it again and again until that works; returns the errors and the longest wait."""

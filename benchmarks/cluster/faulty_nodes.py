@@ -75,6 +75,12 @@ class Nodes:
             return None
         return place
 
+    def restart(self, actor: Any) -> None:
+        """Kill an actor, which Ray starts again on any node, and wait until it answers."""
+        (before,) = self.where([actor])
+        self._ray.kill(actor, no_restart=False)
+        wait_until(lambda: self.where([actor])[0] not in (None, before))
+
     def wait_for_processors(self) -> None:
         """Wait until all nodes are there and nothing runs on them."""
         wanted = CPUS * len(self.nodes)

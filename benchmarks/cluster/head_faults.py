@@ -22,7 +22,7 @@ from benchmarks.common.load.searchlab_server import UNLIMITED, Server, new_key
 GIVEN_UP_AFTER_S = 20
 """Seconds after which Ray's processes end that reach no head; 60 unless it is told otherwise."""
 _HOST = "127.0.0.1"
-_DOWN_S = 10.0  # from the death of the head until it is started again
+_DOWN_S = (8.0, GIVEN_UP_AFTER_S + 15.0)  # until a head is started again, in turns
 _AFTER_S = 2.0
 _START = (sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--num-cpus", "2")
 _STARTED = b"Ray runtime started"
@@ -34,11 +34,12 @@ _ENVIRONMENT = {
 }
 
 
-def restart_the_head(folder: Path) -> Point:
+def restart_the_head(folder: Path, seed: int) -> Point:
     """Kill the head under load, start it again, and wait until the server answers from it.
 
     Args:
         folder: Holds a library as `served`, and takes logs.
+        seed: Whether that is before or after Ray's processes give up.
     """
     point, port, library = Point(), _free_port(), folder / "served"
     one_machine = OneMachine(library)
@@ -59,7 +60,7 @@ def restart_the_head(folder: Path) -> Point:
                 time.sleep(_AFTER_S)
                 workers, killed_at = server.workers, time.monotonic()
                 _kill(first)
-                time.sleep(_DOWN_S)
+                time.sleep(_DOWN_S[seed % 2])
                 with _head(port, folder), closing(Client(server.base_url, key)) as client:
                     wait_until(lambda: server.workers and server.workers != workers)
                     wait_until(lambda: client.search(QUERIES[0]).status == 200)

@@ -1,4 +1,4 @@
-"""A model for workers on other nodes: it embeds mean colours and writes down when it did."""
+"""A model for workers on other nodes: it embeds mean colours, and writes down when it begins."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ class Noting(Embedder):
         colours = np.array([np.asarray(image).reshape(-1, 3).mean(axis=0) for image in images])
         rounded = colours.round().astype(int).tolist()
         if all(blue == BLUE for _, _, blue in rounded):
-            time.sleep(_TAKES_S)
             now = time.monotonic()
             with (self._folder / f"{os.getpid()}.seen").open("a") as file:
                 file.writelines(f"{red} {now}\n" for red, _, _ in rounded)
+            time.sleep(_TAKES_S)
         return unit_rows(colours + 1)
 
 

@@ -30,6 +30,7 @@ TIMEOUT_S = 5.0
 _SLACK_S = 2.0  # that an error may be late where two processors do all the work
 _BEFORE_S, _AFTER_S = 1.0, 1.0  # in which clients ask before a fault, and after all is as before
 _STOPPED_S = 8.0
+_TRIES = 6
 _GROWTH = 100  # photos that a new snapshot adds
 
 
@@ -75,7 +76,7 @@ class ServingFaults:
 
     def kill_a_node(self, seed: int) -> Point:
         """Kill a node that has replicas while clients ask."""
-        rng = np.random.default_rng(seed)
+        rng = self._prepare(seed)
         with asking(self._server.base_url, self._key) as answers:
             time.sleep(_BEFORE_S + rng.uniform(0, 1))
             doomed, may_fail = self._choose(rng)
@@ -90,7 +91,7 @@ class ServingFaults:
 
     def kill_a_node_while_swapping(self, seed: int) -> Point:
         """Kill a node after a new snapshot was written, before it is in force or just then."""
-        rng = np.random.default_rng(seed)
+        rng = self._prepare(seed)
         old = current_id(self._folder) or ""
         cursors = [self._client.search(asked) for asked in QUERIES]
         with asking(self._server.base_url, self._key) as answers:
@@ -197,15 +198,29 @@ class ServingFaults:
         safe = shards.reshape(N_SHARDS, N_REPLICAS).any(axis=1).all()
         return self._nodes.of(doomed), not safe
 
+    def _prepare(self, seed: int) -> np.random.Generator:
+        """Before every second point, start replicas again that Ray has put on one node."""
+        for _ in range(_TRIES if seed % 2 == 0 else 0):
+            nodes = np.array([place and place[0] for place in self._places()])
+            together = [len(set(some)) < N_REPLICAS for some in nodes.reshape(N_SHARDS, N_REPLICAS)]
+            if not any(together):
+                break
+            self._nodes.restart(self._replicas()[N_REPLICAS * together.index(True)])
+        self._settle()
+        return np.random.default_rng(seed)
+
     def _places(self) -> list[tuple[str, int] | None]:
         """Return node and process of every replica, the first shard's first."""
+        return self._nodes.where(self._replicas())
+
+    def _replicas(self) -> list[Any]:
+        """Return the actors, the first shard's first."""
         import ray
         from ray.util import list_named_actors
 
         named = list_named_actors(all_namespaces=True)
         names = sorted(one["name"] for one in named if one["namespace"] == "searchlab")
-        handles = [ray.get_actor(name, namespace="searchlab") for name in names]
-        return self._nodes.where(handles)
+        return [ray.get_actor(name, namespace="searchlab") for name in names]
 
     def _settle(self) -> None:
         """Wait until every replica answers, on Ray and to the server."""
