@@ -106,7 +106,8 @@ def _open_index(folder: Path, snapshot: Path, vectors: Embeddings, config: Confi
     if not index_class(config).approximate:  # which costs nothing to build
         return Part(build_index(vectors, config, labels))
     kept = folder / "cluster" / "indexes" / _key(vectors, config)
-    if kept.is_dir():
+    is_there = kept.is_dir()
+    if is_there:
         with suppress(DataError):  # damaged: built again
             index = open_index(kept, vectors, config, labels=labels)
             _note_use(kept)
@@ -117,7 +118,7 @@ def _open_index(folder: Path, snapshot: Path, vectors: Embeddings, config: Confi
             model = load_model(config.model)
         teach_texts(index, PhotoTable.open(snapshot / _PHOTOS), model)
     try:
-        _keep_index(index, kept)
+        _keep_index(index, kept, replace=is_there)
         _delete_old(kept.parent)
     except OSError as error:
         problem = (
@@ -137,14 +138,15 @@ def _note_use(kept: Path) -> None:
             raise
 
 
-def _keep_index(index: VectorIndex, kept: Path) -> None:
-    """Write an index whole or not at all, in place of a damaged one."""
+def _keep_index(index: VectorIndex, kept: Path, *, replace: bool) -> None:
+    """Write an index whole or not at all, in place of a damaged one if `replace`."""
     partial = _unfinished(kept.parent)
     partial.mkdir(parents=True)
     try:
         index.save(partial)
-        with suppress(FileNotFoundError):
-            shutil.rmtree(kept.rename(_unfinished(kept.parent)))
+        if replace:
+            with suppress(FileNotFoundError):  # another replica has done so
+                shutil.rmtree(kept.rename(_unfinished(kept.parent)))
         partial.rename(kept)
     except OSError as error:
         shutil.rmtree(partial, ignore_errors=True)
