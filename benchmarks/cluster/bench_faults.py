@@ -1,6 +1,6 @@
 """What a cluster costs its users when nodes die: errors, wrong answers, and time to recover.
 
-    python -m benchmarks.cluster.bench_faults  # needs the extra `cluster`; 20 minutes on two cores
+    python -m benchmarks.cluster.bench_faults  # needs the extra `cluster`; half an hour
     python -m benchmarks.cluster.bench_faults --smoke --out "$(mktemp -d)"
 
 Writes results/faults/<dataset>/nodes.json. On a Ray cluster of several nodes on this machine
@@ -14,7 +14,8 @@ Writes results/faults/<dataset>/nodes.json. On a Ray cluster of several nodes on
 - `swapping`: the same while the server takes a new snapshot: each answer is one machine's from the
   snapshot that it names, none goes back to the old one, and cursors live on.
 
-When a node is killed is drawn from the seed of the point. Further faults: `replica`, the process of
+When a node is killed is drawn from the seed of the point. Ray takes a quarter of a minute to see
+that a node is gone, which is most of the times here. Further faults: `replica`, the process of
 one replica killed under load; `slow replica` and `silent shard`, one or all replicas of a shard
 stopped for a while; `wrong snapshot`, which a shard must refuse; `full disk` of the node of one
 shard; `head`, killed under load and started again at its address, before and after Ray's processes
