@@ -72,6 +72,16 @@ STUDIES: dict[str, Study] = {
         ),
         shares_machines=True,
     ),
+    "deep_pages": Study(
+        (
+            "searchlab.search.engine",
+            "searchlab.search.indexes",
+            "searchlab.studies.vectors.real",
+            "searchlab.studies.vectors.scenes",
+            "searchlab.studies.filters.atlas_engine",
+        ),
+        sealed=_TIMES,
+    ),
     "descriptions": Study(
         ("searchlab.photos", "searchlab.models", "searchlab.evaluation.datasets"),
         recompute="benchmarks.descriptions.bench_descriptions:recompute",
