@@ -74,8 +74,7 @@ STUDIES: dict[str, Study] = {
     ),
     "deep_pages": Study(
         (
-            "searchlab.search.engine",
-            "searchlab.search.indexes",
+            "searchlab.library",
             "searchlab.studies.vectors.real",
             "searchlab.studies.vectors.scenes",
             "searchlab.studies.filters.atlas_engine",
