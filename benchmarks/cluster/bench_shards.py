@@ -24,7 +24,6 @@ the ways take turns. `bytes` is what a query sends and receives, all shards toge
 
 from __future__ import annotations
 
-import argparse
 import os
 import pickle
 import signal
@@ -42,6 +41,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from benchmarks.common.recording import bench_parser, on_record, record
+from benchmarks.common.vectors import read_vectors
 from benchmarks.opening.bench_opening import write_library
 from searchlab.cli.console import ConsoleProgress
 from searchlab.cluster.ray_shards import serve_shards
@@ -52,17 +52,12 @@ from searchlab.config import Config
 from searchlab.errors import UnavailableError
 from searchlab.evaluation.provenance.manifest import make_manifest, models_of
 from searchlab.library.library import Library, open_library
-from searchlab.models import load_model
 from searchlab.models.protocol import Embeddings
-from searchlab.progress import Progress
 from searchlab.search.indexes import VectorIndex
-from searchlab.studies.vectors.real import vector_set
-from searchlab.studies.vectors.scenes import Scenes, open_scenes
 
 K = 20
 COUNTS = (1, 2, 4, 8)
 N_QUERIES = 200
-_SIZES = {"k": 1_000, "M": 1_000_000}
 _ACTOR = "ray::ShardServer"
 _LOOK_S = 0.05  # between two looks at what Ray does in its own time
 
@@ -212,21 +207,6 @@ def seconds_until(work: Callable[[], object], limit_s: float = 300.0) -> float:
             return time.monotonic() - started
 
 
-def read_vectors(
-    options: argparse.Namespace, cache: Path, n_queries: int, progress: Progress
-) -> tuple[Embeddings, Embeddings]:
-    """Make or read the rows of a dataset, and queries."""
-    kind, _, size = options.dataset.rpartition("-")
-    if kind != "scenes":
-        real = vector_set(
-            options.dataset, n_queries=n_queries, seed=options.seed, progress=progress, cache=cache
-        )
-        return real.photos, real.queries["text"]
-    n, dim = int(size[:-1]) * _SIZES[size[-1]], load_model("mini").dim
-    rows, _ = open_scenes(cache, n, dim, seed=options.seed, progress=progress)
-    return rows, Scenes(dim, seed=options.seed).queries(n_queries)
-
-
 def main() -> None:
     """Measure and record."""
     parser = bench_parser(__doc__, dataset="scenes-1M")
@@ -244,7 +224,10 @@ def main() -> None:
         cache = options.cache or Path(scratch)
         with tempfile.TemporaryDirectory(dir=cache) as folder:
             library_folder = Path(folder) / "library"
-            rows, queries = read_vectors(options, cache, n_queries, progress)
+            rows, by_kind = read_vectors(
+                options.dataset, cache, n_queries=n_queries, seed=options.seed, progress=progress
+            )
+            queries = by_kind["made" if "made" in by_kind else "text"]
             write_library(library_folder, rows, options.seed)
             library = open_library(library_folder)
             with progress.step("searching", 2 + len(COUNTS), unit="ways") as step:

@@ -89,6 +89,7 @@ TARGETS = (
         "when a scan stops",
         (
             "search/indexes/ivf/early_stop.py",
+            "search/indexes/ivf/stopping.py",
             "search/indexes/ivf/search.py",
             "search/indexes/ivf/_kernels/scan.py",
         ),
@@ -96,6 +97,7 @@ TARGETS = (
             "search/test_index_ivf.py",
             "search/test_kernels.py",
             "search/test_scan_stops.py",
+            "search/test_stopping.py",
             "search/test_index_nearest.py",
             "search/test_index_contract.py",
             "search/test_index_ivf_updates.py",

@@ -29,6 +29,7 @@ _GROUND = {
     "filters": "made",
     "facets": "made records",
     "opening": "made",
+    "deep_pages/spliced": "real texts",
 }
 """How the path of a record begins -> whether what was searched was made or real."""
 

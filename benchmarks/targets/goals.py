@@ -18,6 +18,7 @@ EMBEDDING = "embedding/photos/compared.json"
 HTTP = "http/demo/servers.json"
 FACETS = "facets/drawn/1000000.json"
 OPENING = "opening/scenes-1M/first_query.json"
+DEEP = "deep_pages/spliced-1M/walks.json"
 OURS, GRAPH = "searchlab-clustered", "hnswlib-huge"
 MILLION = 1_000_000
 KINDS = ("image", "text")
@@ -175,6 +176,16 @@ def _slowest_at_least(scale: str, *filters: str) -> Read:
     return read
 
 
+def _slower_page(of: str) -> Read:
+    """Find a figure of pages for the kind of queries that is slower."""
+
+    def read(results: Results) -> float:
+        ways = (f"{DEEP} metrics.{of.format(kind)}" for kind in KINDS)
+        return max(float(results.find(way)) for way in ways)
+
+    return read
+
+
 def _extreme(pick: Callable[..., Any], of: str, filters: tuple[str, ...]) -> Read:
     def read(results: Results) -> float:
         ours = _row(results, OURS)
@@ -280,4 +291,10 @@ GOALS = (
                  _slowest_at_least(scale, *_FEWER), "<=", 0.3, scale),
         )
     ),
+    Goal(7, "ms of a page, mean of the way to photo 1,000",
+         _slower_page("paged on, {}.page_mean_ms"), "<=", 5.0, DEEP),
+    Goal(7, "ms of the slowest pages of the way to photo 1,000, p99",
+         _slower_page("paged on, {}.page_p99_ms"), "<=", 5.0, DEEP),
+    Goal(7, "ms of a jump to photo 1,000",
+         _slower_page("ranked anew, {}.last_page_p50_ms"), "<=", 5.0, DEEP),
 )  # fmt: skip

@@ -50,12 +50,11 @@ from searchlab.search.query_reading import (
     describe_reading,
     known_words,
 )
+from searchlab.search.ranked_before import RankedBefore
 from searchlab.search.ranking import Ranker
 from searchlab.search.words.fields import READ_FIELDS
 from searchlab.search.words.index import WordIndex
 from searchlab.search.words.matches import WordMatches
-
-_PARTS = ("filter", "embed", "search")
 
 
 class SearchEngine:
@@ -126,10 +125,10 @@ class SearchEngine:
         self.snapshot_id = snapshot_id
         self._key = key or secrets.token_bytes(32)
         self._thumbnail = thumbnail
+        self._before = RankedBefore()
         self.build_s = 0.0
         texts = TextVectors(model) if texts is None else texts.of_model(model)
-        canary_check = canary_check or CanaryCheck({})
-        self._vectors = QueryVectors(model, texts, canary_check, index, config)
+        self._vectors = QueryVectors(model, texts, canary_check or CanaryCheck({}), index, config)
 
     def warm(self, texts: Sequence[str]) -> None:
         """Embed query texts in one batch and keep their vectors."""
@@ -266,12 +265,14 @@ class SearchEngine:
             matches=matches,
             plan=plan,
             allowed=allowed,
+            before=self._before,
             text_share=1.0 if embedded is None else embedded.text_share,
         )
         rows, scores, total = ranker.cut(k, start)
         clock.append(time.perf_counter())
         elapsed_ms = [1e3 * (end - begin) for begin, end in itertools.pairwise(clock)]
-        return Ranking(rows, scores, total, plan, dict(zip(_PARTS, elapsed_ms, strict=True)))
+        timings = dict(zip(("filter", "embed", "search"), elapsed_ms, strict=True))
+        return Ranking(rows, scores, total, plan, timings)
 
     def slice(
         self,
@@ -326,12 +327,11 @@ class SearchEngine:
         start, per_page = cursor.position, cursor.per_page
         n_ranked = per_page if live is None else per_page + 1
         while True:
-            ranking = self.rank(
-                cursor.query, start + n_ranked, start=start, reference=cursor.vector
-            )
+            stop = start + n_ranked
+            ranking = self.rank(cursor.query, stop, start=start, reference=cursor.vector)
             rows = ranking.rows
             present = np.arange(len(rows)) if live is None else np.flatnonzero(live[rows])
-            end = min(start + n_ranked, ranking.total)
+            end = min(stop, ranking.total)
             if len(present) > per_page:
                 end = start + int(present[per_page])
             if live is None or len(present) > per_page or end == ranking.total:

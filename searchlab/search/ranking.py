@@ -22,10 +22,14 @@ from searchlab.search.filters.facets import Facets
 from searchlab.search.indexes import VectorIndex
 from searchlab.search.merging import Scored
 from searchlab.search.queries import Query, QueryPlan
+from searchlab.search.ranked_before import Ranked, RankedBefore
 from searchlab.search.words.matches import NO_GAINS, Gains, WordMatches
 
 BESIDE_PICTURE = 0.125
 """What words that are written about a photo count beside a picture, where they count 1 alone."""
+
+AHEAD = 1_000
+"""Photos that are ranked for somebody who pages on, where a page needs fewer."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -43,6 +47,7 @@ class Ranker:
         matches: What the words of the query found; None where texts are not read.
         plan: How the query is answered.
         allowed: Rows that may be found; None for all.
+        before: Rankings that were paged through.
         text_share: What a cosine of the query's words counts in one of its vector.
     """
 
@@ -56,6 +61,7 @@ class Ranker:
     matches: WordMatches | None
     plan: QueryPlan
     allowed: Bitmap | None
+    before: RankedBefore
     text_share: float = 1.0
 
     def cut(self, k: int | None, start: int) -> tuple[NDArray[np.int64], NDArray[np.float64], int]:
@@ -72,7 +78,11 @@ class Ranker:
         has_threshold = bool(query.score_threshold)  # every photo reaches a threshold of 0
         if self.vector is None or (by_date and query.limit is None and not has_threshold):
             return *self._list_all(start, stop), most
-        rows, scores = self._rank(self.vector, most if by_date or has_threshold else stop)
+        n_wanted = most if by_date or has_threshold else stop
+        if start:
+            rows, scores = self._page_on(self.vector, n_wanted, most)
+        else:
+            rows, scores = self._rank(self.vector, n_wanted)
         total = len(rows) if has_threshold else most
         if by_date:
             newest = np.lexsort((rows, -self.table.uploaded_days[rows].astype(np.int64)))
@@ -94,6 +104,24 @@ class Ranker:
             return rows, np.ones(len(rows))
         similar = self.index.score_rows(self.vector, rows)
         return rows, self.curve.relevance(similar + self._gains.of(rows))
+
+    def _page_on(
+        self, vector: Embeddings, n_wanted: int, most: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Rank further than a later page needs, and keep that for the pages after it."""
+        query, plan = self.query, self.plan
+        asked = (query.text, query.photo_id, query.filter, query.text_alpha)
+        found_by = (query.score_threshold, plan.mode, plan.effort, vector.tobytes())
+        n_ahead = max(AHEAD, 2 * n_wanted)
+        if plan.mode != "exact" and n_wanted <= self.config.depth:
+            n_ahead = self.config.depth  # which is searched to anyway
+        ranked = self.before.rank(
+            (query.kind, asked, found_by),
+            n_wanted,
+            max(n_wanted, min(most, n_ahead)),
+            lambda n: Ranked(*self._rank(vector, n), n),
+        )
+        return ranked.rows[:n_wanted], ranked.scores[:n_wanted]
 
     def _rank(
         self, vector: Embeddings, n_wanted: int

@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 SUMMARY = "scale/scenes-512/summary.json"
 TEXTS, PHOTOS = "scale/spliced-256/summary.json", "scale/mixed-256/summary.json"
+TANTIVY = "words/spliced-9/tantivy.json"
 PEER = "rows[system=hnswlib & n_photos=1000000]"
 OURS = "rows[system=searchlab-clustered & n_photos=1000000]"
 AT = "p50_ms text random 1%"
@@ -37,6 +38,7 @@ def results(tmp_path):
         "granian, Litestar.64.cpu_ratio": 0.38,
         "granian, the API without searches.1.x_ratio": 4,
     }
+    texts = {"parameters": {"queries": 30}, "rows": [{"texts alone p50 ms": 0.06, "photos": 9}]}
     records = {
         SUMMARY: {"rows": [peer, {**ours, "rows_mib": 7.0}], "filters": points},
         TEXTS: {"rows": [{**ours, "build_cpu_s": 31.0}]},
@@ -48,14 +50,16 @@ def results(tmp_path):
         "http/demo/servers.json": {"metrics": http, "parameters": {"base": "uvicorn, FastAPI"}},
         "calibration/flickr8k/mini.json": {"metrics": {"ece.text": 0.008}},
         "relevance/flickr8k/mini.json": {"left_out": [{"left_out": "words", "ece": 0.078}]},
+        **dict.fromkeys((TANTIVY, TANTIVY.replace("tantivy", "searchlab")), texts),
         "search_quality/demo/a.json": {"config": {"model": "captions"}, "metrics": {"n": 0.2}},
         "embedding/photos/a.json": {"metrics": {"mini.1920 px": 4.0}},
     }
     for path, values in records.items():
-        benchmark, dataset, _ = path.split("/")
+        benchmark, dataset, name = path.removesuffix(".json").split("/")
         file = tmp_path / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps({"benchmark": benchmark, "dataset": dataset, **values}))
+        told = {"benchmark": benchmark, "dataset": dataset, "name": name}
+        file.write_text(json.dumps({**told, **values}))
     return Results(tmp_path)
 
 
@@ -168,6 +172,19 @@ def test_a_table_of_peers_times_says_of_how_many_queries_they_are_medians(result
     (problem,) = check_text(told.replace("41", "some") + table, results)
     assert "'41 queries' must stand in its section" in problem.message
     assert check_text(told.replace("41", "some") + table.replace(AT, "n_photos"), results) == []
+
+
+def test_a_table_of_another_text_index_says_of_how_many_queries_its_times_are_medians(results):
+    shown = 'query "texts alone p50 ms:3=ms"'
+    table = f"<!-- table: rows {TANTIVY} rows {shown} -->\n| 0.06 |\n<!-- end -->\n"
+    told = "# A\n\nOver made vectors, medians of 30 queries:\n\n"
+    assert check_text(told + table, results) == []
+    (problem,) = check_text(told.replace("30", "some") + table, results)
+    assert "'30 queries' must stand in its section" in problem.message
+    untimed = table.replace("texts alone p50 ms", "photos")
+    assert check_text(told.replace("30", "some") + untimed, results) == []
+    ours = table.replace("tantivy", "searchlab")
+    assert check_text(told.replace("30", "some") + ours, results) == []
 
 
 PAGES = sorted((ROOT / "results").rglob("README.md"))

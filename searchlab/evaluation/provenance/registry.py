@@ -72,6 +72,15 @@ STUDIES: dict[str, Study] = {
         ),
         shares_machines=True,
     ),
+    "deep_pages": Study(
+        (
+            "searchlab.library",
+            "searchlab.studies.vectors.real",
+            "searchlab.studies.vectors.scenes",
+            "searchlab.studies.filters.atlas_engine",
+        ),
+        sealed=_TIMES,
+    ),
     "descriptions": Study(
         ("searchlab.photos", "searchlab.models", "searchlab.evaluation.datasets"),
         recompute="benchmarks.descriptions.bench_descriptions:recompute",

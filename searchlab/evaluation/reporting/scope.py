@@ -25,7 +25,7 @@ _FILE = re.compile(r"(?P<file>\S+?\.json)(?P<where>\[[^]]*])?(?:\s+(?P<path>.*))
 _MADE_VECTORS = ("clustered-", "smooth-", "scenes-", "spliced-")
 _MADE_RECORDS = ("drawn", "synthetic-")
 _PARTLY_REAL: Final = {"spliced-": ("real text vectors",), "mixed-": ("mixed of two real ones",)}
-_SEARCHED = ("scale", "stopping")  # Benchmarks that search the vectors of such texts and photos.
+_SEARCHED = ("scale", "stopping", "deep_pages", "shards")  # Benchmarks that search the vectors of such texts and photos.
 _OUTSIDE = (
     "flickr8k", "coco-judge", "web-judge", "photos-mini", "stamps", "report", "judges",
     "spliced-256", "mixed-256",
@@ -39,6 +39,7 @@ _NAMES: Final = {
 }
 _HOME = ("flickr8k", "web-judge", "web-photos")
 _TIME = re.compile(r"(?P<setting>one setting: )?p\d\d_ms (?P<kind>image|text) (?P<filter>.+)")
+_MEDIAN = re.compile(r"p50[ _]ms")
 _RATIO = re.compile(r"(?P<peer>[\w-]+) / [\w-]+ p\d\d_ms(?P<more>.*)")
 _HTTP = re.compile(r"metrics\.(?P<server>.+)\.(?P<connections>\d+)\.(?P<what>\w+)")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[*_)]*\s+(?=[*`(\[]*[A-Z`])")
@@ -107,6 +108,8 @@ def section_needs(values: Any, columns: Sequence[str] = ()) -> list[Need]:
     needs = list(_grounds(values))
     if values["benchmark"] == "scale":
         needs += [_queries(min(counts), max(counts)) for counts in _asked(values, columns)]
+    if values["benchmark"] == "words" and any(map(_MEDIAN.search, columns)):
+        needs += _word_needs(values)
     return [Need(need.words, "section", need.why) for need in needs]
 
 
@@ -202,6 +205,12 @@ def _scale_needs(values: Mapping[str, Any], key: str) -> Iterator[Need]:
                 yield _queries(row["n_queries"], row["n_queries"])
     if figure == "memory_mib" and float(pick(values, key.rpartition(".")[0])["rows_mib"]):
         yield Need(("mapped",), "sentence", "rows that are mapped are memory too")
+
+
+def _word_needs(values: Mapping[str, Any]) -> Iterator[Need]:
+    n_queries = values["parameters"].get("queries")
+    if n_queries is not None and not str(values["name"]).startswith("searchlab"):
+        yield _queries(n_queries, n_queries)
 
 
 def _index_needs(values: Mapping[str, Any], key: str) -> Iterator[Need]:
