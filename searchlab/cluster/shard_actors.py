@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
@@ -75,6 +76,14 @@ class ShardActor:
         """
         if self._finding.acquire(blocking=False):
             threading.Thread(target=self._renew, name="shard", daemon=True).start()
+
+    def settle(self, timeout_s: float) -> None:
+        """Renew it no more, so that nobody starts one after it was left.
+
+        Args:
+            timeout_s: Seconds to wait for a renewal that is under way.
+        """
+        self._finding.acquire(timeout=timeout_s)  # for good
 
     def _renew(self) -> None:
         try:
@@ -184,11 +193,11 @@ class Attendance:
         """Leave the actors, which end with the last who leaves."""
         self._stop.set()
         self._thread.join()
-        leaving = [
-            replica.handle.leave.remote(self._who).future()
-            for some in self._actors.shards
-            for replica in some
-        ]
+        replicas = [replica for some in self._actors.shards for replica in some]
+        until = time.monotonic() + self._every_s
+        for replica in replicas:
+            replica.settle(max(0.0, until - time.monotonic()))
+        leaving = [replica.handle.leave.remote(self._who).future() for replica in replicas]
         wait(leaving, timeout=self._every_s)
 
     def _attend(self) -> None:

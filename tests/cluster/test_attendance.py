@@ -36,6 +36,9 @@ class Replica:
         self.n_renewed += 1
         self.error = None
 
+    def settle(self, timeout_s):
+        pass
+
 
 @pytest.fixture
 def attend():
@@ -151,3 +154,30 @@ def test_a_cluster_that_was_replaced_by_another_is_told_once_it_is_asked(monkeyp
         replica.renew()
         wait_until(lambda: not replica._finding.locked())
         assert len(told) == n_told
+
+
+def test_a_replica_that_is_being_found_when_one_leaves_is_left_too():
+    """Otherwise it would be started for nobody, and wait for its patience to end."""
+    finding, found = threading.Event(), []
+
+    def find():
+        if found:
+            assert finding.wait(5)
+        found.append(Replica())
+        return found[-1].handle
+
+    actor = ShardActor(find)
+    actors = SimpleNamespace(
+        shards=[[actor]],
+        plan=ShardPlan(n_shards=1),
+        is_lost=lambda error: isinstance(error, OSError),
+    )
+    found[0].error = OSError("its node is gone")
+    attendance = Attendance(actors, every_s=2.0)
+    wait_until(actor._finding.locked)
+    threading.Timer(0.1, finding.set).start()
+    attendance.close()
+    assert len(found) == 2
+    assert found[1].left
+    actor.renew()
+    assert len(found) == 2

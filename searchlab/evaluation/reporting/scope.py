@@ -25,7 +25,12 @@ _FILE = re.compile(r"(?P<file>\S+?\.json)(?P<where>\[[^]]*])?(?:\s+(?P<path>.*))
 _MADE_VECTORS = ("clustered-", "smooth-", "scenes-", "spliced-")
 _MADE_RECORDS = ("drawn", "synthetic-")
 _PARTLY_REAL: Final = {"spliced-": ("real text vectors",), "mixed-": ("mixed of two real ones",)}
-_SEARCHED = ("scale", "stopping", "deep_pages", "shards")  # Benchmarks that search the vectors of such texts and photos.
+_SEARCHED = (
+    "scale",
+    "stopping",
+    "deep_pages",
+    "shards",
+)  # Benchmarks that search the vectors of such texts and photos.
 _OUTSIDE = (
     "flickr8k", "coco-judge", "web-judge", "photos-mini", "stamps", "report", "judges",
     "spliced-256", "mixed-256",
