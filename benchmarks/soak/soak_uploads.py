@@ -1,0 +1,227 @@
+"""Uploads under attack: does another account still get its answers, and how long do texts take?
+
+    python -m benchmarks.soak.soak_uploads
+    python -m benchmarks.soak.soak_uploads --smoke --out "$(mktemp -d)"
+
+A server of two workers with its usual limits, over the bundled photos. One account searches by its
+own picture, one after the other until --uploads (100) are answered, while another one searches by
+texts. First nobody else is there (`quiet`); then eight accounts of the free plan send uploads over
+four connections each, as fast as they are answered (`attacked`): progressive JPEGs of 11,300 pixels
+square whose last scan is repeated 99 times, and the heaviest of that kind that is still decoded.
+
+Writes results/http/<dataset>/uploads.json: how many uploads and texts were answered, their times,
+what the attackers got, and the memory of all processes of the server before, at most and after.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import itertools
+import statistics
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+from PIL import Image
+from rich.console import Console
+
+from benchmarks.common.load.libraries import library_of
+from benchmarks.common.load.searchlab_server import Server
+from benchmarks.common.recording import bench_parser, on_record, record
+from benchmarks.soak.http_client import BrokenConnection, HttpClient, NotConnected
+from searchlab.api.accounts.accounts import create_key
+from searchlab.api.accounts.database import open_database, sqlite_url
+from searchlab.api.accounts.migrations import migrate
+from searchlab.cli.console import ConsoleProgress
+from searchlab.evaluation.provenance.manifest import make_manifest
+
+NAME = "uploads"
+WORKERS, ATTACKERS, CONNECTIONS = 2, 8, 4
+SIDE, SCANS = 11_300, 99
+_HEAVY = (2_000, 30)  # side and scans of what is still decoded
+_PAUSE_S = 0.15  # of who searches by texts, within the usual rate of a key
+_BASE_S = 15.0  # until memory is looked at again
+_WORDS = ("castle", "dog", "boat", "tree", "night", "red car", "sea", "a bird", "snow", "bread")
+
+
+def repeat_scans(side: int, times: int) -> bytes:
+    """Make a progressive JPEG of one colour whose last scan is repeated."""
+    buffer = io.BytesIO()
+    Image.new("RGB", (side, side), "teal").save(buffer, "JPEG", progressive=True)
+    content = buffer.getvalue()
+    last = content.rindex(b"\xff\xda")
+    return content[:last] + content[last:-2] * times + b"\xff\xd9"
+
+
+def draw_picture(seed: int) -> bytes:
+    """Make a picture as people have them."""
+    noise = np.random.default_rng(seed).integers(0, 255, (48, 64, 3), dtype=np.uint8)
+    buffer = io.BytesIO()
+    Image.fromarray(noise).resize((640, 480)).save(buffer, "JPEG")
+    return buffer.getvalue()
+
+
+async def ask(client: HttpClient, answers: Counter[str], **sent: Any) -> float | None:
+    """Search once and count the status; returns milliseconds if it was answered."""
+    started = time.perf_counter()
+    try:
+        answer = await client.request(**sent)
+    except (BrokenConnection, NotConnected, OSError):
+        answers["no answer"] += 1
+        return None
+    answers[str(answer.status)] += 1
+    return 1e3 * (time.perf_counter() - started) if answer.status == 200 else None
+
+
+async def attack(url: str, key: str, pictures: Sequence[bytes], answers: Counter[str]) -> None:
+    """Send uploads until cancelled."""
+    async with HttpClient(url, {"x-api-key": key}) as client:
+        for picture in itertools.cycle(pictures):
+            await ask(client, answers, method="POST", path="/api/v1/search/photos", picture=picture)
+
+
+async def search_texts(url: str, key: str, answers: Counter[str], times: list[float]) -> None:
+    """Search by texts that are new each time, until cancelled."""
+    async with HttpClient(url, {"x-api-key": key}) as client:
+        for number in itertools.count():
+            words = {"q": f"{_WORDS[number % len(_WORDS)]} {number}"}
+            path = "/api/v1/search/photos"
+            took = await ask(client, answers, method="GET", path=path, params=words)
+            if took is not None:
+                times.append(took)
+            await asyncio.sleep(_PAUSE_S)
+
+
+async def measure(
+    server: Server, keys: dict[str, str], n_uploads: int, attackers: Sequence[str]
+) -> dict[str, Any]:
+    """Upload one after the other while others search and attack."""
+    url, answers = server.base_url, {who: Counter[str]() for who in ("upload", "text", "attack")}
+    texts: list[float] = []
+    uploads: list[float] = []
+    heavy = [repeat_scans(SIDE, SCANS), repeat_scans(*_HEAVY)] if attackers else []
+    others = [
+        asyncio.ensure_future(
+            attack(url, keys[who], heavy[number % 2 :] + heavy, answers["attack"])
+        )
+        for who in attackers
+        for number in range(CONNECTIONS)
+    ]
+    others.append(asyncio.ensure_future(search_texts(url, keys["texts"], answers["text"], texts)))
+    most = 0.0
+    async with HttpClient(url, {"x-api-key": keys["uploads"]}) as client:
+        for number in range(n_uploads):
+            took = await ask(
+                client,
+                answers["upload"],
+                method="POST",
+                path="/api/v1/search/photos",
+                picture=draw_picture(number),
+            )
+            if took is not None:
+                uploads.append(took)
+            most = max(most, memory_mib(server))
+            await asyncio.sleep(_PAUSE_S)
+    for one in others:
+        one.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+    return {
+        "uploads answered": len(uploads),
+        "texts asked": sum(answers["text"].values()),
+        "texts answered": len(texts),
+        "upload_p50_ms": round(statistics.median(uploads or [0.0]), 1),
+        "upload_p99_ms": _percentile(uploads, 99),
+        "text_p50_ms": _percentile(texts, 50),
+        "text_p99_ms": _percentile(texts, 99),
+        "most_mib": round(most),
+        "statuses": {who: dict(sorted(counts.items())) for who, counts in answers.items()},
+    }
+
+
+def _percentile(times: Sequence[float], share: int) -> float:
+    return round(float(np.percentile(times, share)), 1) if times else 0.0
+
+
+def memory_mib(server: Server) -> float:
+    """Add up the memory that the processes of the server have to themselves."""
+    total = 0
+    if server.process is not None:
+        root = psutil.Process(server.process.pid)
+        for process in (root, *root.children(recursive=True)):
+            with suppress(psutil.Error):
+                total += process.memory_full_info().uss
+    return total / 2**20
+
+
+def main() -> None:
+    """Measure and record."""
+    parser = bench_parser(__doc__, dataset="demo", datasets=("demo", "plain"))
+    parser.add_argument("--uploads", type=int, default=100, help="uploads of each phase")
+    options = parser.parse_args()
+    if options.smoke:
+        options.dataset, options.uploads = "plain", 3
+    if on_record(options, "http", NAME) is not None:
+        return
+    attackers = [f"attacker-{number}" for number in range(ATTACKERS)]
+    with tempfile.TemporaryDirectory(prefix="searchlab-soak-") as name:
+        folder = Path(name)
+        progress = ConsoleProgress(Console(stderr=True))
+        library = library_of(options.dataset, folder, progress=progress)
+        database = open_database(sqlite_url(library.folder))
+        migrate(database)
+        plans = dict.fromkeys(attackers, "free") | {"uploads": "growth", "texts": "growth"}
+        keys = {
+            who: create_key(database, account=who, name="soak", plan=plan)[1]
+            for who, plan in plans.items()
+        }
+        database.close()
+        server = Server(library.folder, folder / "log", workers=WORKERS)
+        try:
+            server.start()
+            asyncio.run(measure(server, keys, max(3, options.uploads // 10), []))  # warm
+            base = memory_mib(server)
+            quiet = asyncio.run(measure(server, keys, options.uploads, []))
+            attacked = asyncio.run(measure(server, keys, options.uploads, attackers))
+            time.sleep(_BASE_S if not options.smoke else 0)
+            after = memory_mib(server)
+        finally:
+            server.stop()
+    rows = {"quiet": quiet, "attacked": attacked}
+    metrics = {
+        f"{phase}.{name}": value
+        for phase, row in rows.items()
+        for name, value in row.items()
+        if name != "statuses"
+    }
+    ratio = attacked["text_p99_ms"] / max(quiet["text_p99_ms"], 1e-9)
+    metrics |= {
+        "text_p99_ratio": round(ratio, 2),
+        "base_mib": round(base),
+        "after_mib": round(after),
+    }
+    for name, value in metrics.items():
+        sys.stdout.write(f"{name:32}{value:>12,}\n")
+    values = {
+        "parameters": {
+            "uploads": options.uploads,
+            "workers": WORKERS,
+            "attackers": ATTACKERS,
+            "connections": CONNECTIONS,
+        },
+        "metrics": metrics,
+        "rows": [{"phase": phase, **row} for phase, row in rows.items()],
+        "manifest": make_manifest("http"),
+    }
+    record(options, "http", NAME, values)
+
+
+if __name__ == "__main__":
+    main()
