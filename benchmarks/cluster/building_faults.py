@@ -29,7 +29,7 @@ from searchlab.search.indexes import VectorIndex
 
 K = 20
 PLAN = ShardPlan(n_shards=2, cpus=1.0, timeout_s=5.0, open_timeout_s=60.0)
-_TRY_S = 0.2
+_TRY_S = 0.2  # between two tries, as a client that is told to come again would make
 _MOST_BYTES = 1_000  # of a file on a disk that is full
 
 

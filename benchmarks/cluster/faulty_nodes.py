@@ -13,7 +13,7 @@ import psutil
 CPUS = 2
 """Processors that a node says it has: what runs there at once, however many there are."""
 _MEMORY = 80 * 2**20  # of a node for objects, of which searchlab keeps next to none there
-_LOOK_S = 0.05
+_LOOK_S = 0.05  # between two looks at what other processes do in their own time
 _ASK_S = 1.0
 _LIMIT_S = 300.0
 

@@ -23,7 +23,7 @@ GIVEN_UP_AFTER_S = 20
 """Seconds after which Ray's processes end that reach no head; 60 unless it is told otherwise."""
 _HOST = "127.0.0.1"
 _DOWN_S = (8.0, GIVEN_UP_AFTER_S + 15.0)  # until a head is started again, in turns
-_AFTER_S = 2.0
+_AFTER_S = 2.0  # in which clients ask before the fault, and after all is as before
 _START = (sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--num-cpus", "2")
 _STARTED = b"Ray runtime started"
 _START += ("--object-store-memory", f"{80 * 2**20}")

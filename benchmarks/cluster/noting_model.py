@@ -15,7 +15,7 @@ from searchlab.models.protocol import Embedder, Embeddings, unit_rows
 SPEC = "benchmarks.cluster.noting_model:Noting"
 BLUE = 7
 """How blue the pictures are that are noted, 0 to 255; others are probes of the model."""
-_TAKES_S = 0.8  # for a batch
+_TAKES_S = 0.8  # for a batch, so that a kill falls into one
 
 
 class Noting(Embedder):

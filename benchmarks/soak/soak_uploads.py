@@ -166,6 +166,8 @@ def main() -> None:
     parser = bench_parser(__doc__, dataset="demo", datasets=("demo", "plain"))
     parser.add_argument("--uploads", type=int, default=100, help="uploads of each phase")
     options = parser.parse_args()
+    if options.uploads < 1:
+        parser.error(f"--uploads must be 1 or more, got {options.uploads}")
     if options.smoke:
         options.dataset, options.uploads = "plain", 3
     if on_record(options, "http", NAME) is not None:

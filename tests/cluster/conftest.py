@@ -57,3 +57,12 @@ def new_store(request, tmp_path):
 @pytest.fixture
 def store(new_store):
     return new_store()
+
+
+@pytest.fixture
+def filled(library, put, index):
+    """The library with 24 pictures."""
+    for number in range(24):
+        put(f"{number:02d}.png", number)
+    index()
+    return library

@@ -34,14 +34,6 @@ QUERIES = (
 )
 
 
-@pytest.fixture
-def filled(library, put, index):
-    for number in range(24):
-        put(f"{number:02d}.png", number)
-    index()
-    return library
-
-
 def test_a_server_of_a_shard_keeps_the_snapshots_that_cursors_may_name(filled, put, index):
     server, places = ShardServer(str(filled.folder)), []
     for number in range(4):

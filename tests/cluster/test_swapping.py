@@ -49,14 +49,6 @@ class Replica:
         return SimpleNamespace(future=lambda: future)
 
 
-@pytest.fixture
-def filled(library, put, index):
-    for number in range(24):
-        put(f"{number:02d}.png", number)
-    index()
-    return library
-
-
 @pytest.fixture(params=[1, 2], ids=["1 replica", "2 replicas"])
 def shards(request, filled):
     return [[Replica(filled.folder) for _ in range(request.param)] for _ in range(3)]
