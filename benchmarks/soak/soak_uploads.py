@@ -5,9 +5,10 @@
 
 A server of two workers with its usual limits, over the bundled photos. One account searches by its
 own picture, one after the other until --uploads (100) are answered, while another one searches by
-texts. First nobody else is there (`quiet`); then eight accounts of the free plan send uploads over
-four connections each, as fast as they are answered (`attacked`): progressive JPEGs of 11,300 pixels
-square whose last scan is repeated 99 times, and the heaviest of that kind that is still decoded.
+texts. First nobody else is there (`quiet`); then eight accounts of the free plan send uploads from
+another process over four connections each, as fast as they are answered (`attacked`): progressive
+JPEGs of 11,300 pixels square whose last scan is repeated 99 times, and the heaviest of that kind
+that is still decoded.
 
 Writes results/http/<dataset>/uploads.json: how many uploads and texts were answered, their times,
 what the attackers got, and the memory of all processes of the server before, at most and after.
@@ -36,6 +37,7 @@ from rich.console import Console
 from benchmarks.common.load.libraries import library_of
 from benchmarks.common.load.searchlab_server import Server
 from benchmarks.common.recording import bench_parser, on_record, record
+from benchmarks.soak.attacking import CONNECTIONS, attacked
 from benchmarks.soak.http_client import BrokenConnection, HttpClient, NotConnected
 from searchlab.api.accounts.accounts import create_key
 from searchlab.api.accounts.database import open_database, sqlite_url
@@ -44,21 +46,10 @@ from searchlab.cli.console import ConsoleProgress
 from searchlab.evaluation.provenance.manifest import make_manifest
 
 NAME = "uploads"
-WORKERS, ATTACKERS, CONNECTIONS = 2, 8, 4
-SIDE, SCANS = 11_300, 99
-_HEAVY = (2_000, 30)  # side and scans of what is still decoded
+WORKERS, ATTACKERS = 2, 8
 _PAUSE_S = 0.15  # of who searches by texts, within the usual rate of a key
 _BASE_S = 15.0  # until memory is looked at again
 _WORDS = ("castle", "dog", "boat", "tree", "night", "red car", "sea", "a bird", "snow", "bread")
-
-
-def repeat_scans(side: int, times: int) -> bytes:
-    """Make a progressive JPEG of one colour whose last scan is repeated."""
-    buffer = io.BytesIO()
-    Image.new("RGB", (side, side), "teal").save(buffer, "JPEG", progressive=True)
-    content = buffer.getvalue()
-    last = content.rindex(b"\xff\xda")
-    return content[:last] + content[last:-2] * times + b"\xff\xd9"
 
 
 def draw_picture(seed: int) -> bytes:
@@ -81,13 +72,6 @@ async def ask(client: HttpClient, answers: Counter[str], **sent: Any) -> float |
     return 1e3 * (time.perf_counter() - started) if answer.status == 200 else None
 
 
-async def attack(url: str, key: str, pictures: Sequence[bytes], answers: Counter[str]) -> None:
-    """Send uploads until cancelled."""
-    async with HttpClient(url, {"x-api-key": key}) as client:
-        for picture in itertools.cycle(pictures):
-            await ask(client, answers, method="POST", path="/api/v1/search/photos", picture=picture)
-
-
 async def search_texts(url: str, key: str, answers: Counter[str], times: list[float]) -> None:
     """Search by texts that are new each time, until cancelled."""
     async with HttpClient(url, {"x-api-key": key}) as client:
@@ -100,22 +84,12 @@ async def search_texts(url: str, key: str, answers: Counter[str], times: list[fl
             await asyncio.sleep(_PAUSE_S)
 
 
-async def measure(
-    server: Server, keys: dict[str, str], n_uploads: int, attackers: Sequence[str]
-) -> dict[str, Any]:
-    """Upload one after the other while others search and attack."""
-    url, answers = server.base_url, {who: Counter[str]() for who in ("upload", "text", "attack")}
+async def measure(server: Server, keys: dict[str, str], n_uploads: int) -> dict[str, Any]:
+    """Upload one after the other while another one searches by texts."""
+    url, answers = server.base_url, {who: Counter[str]() for who in ("upload", "text")}
     texts: list[float] = []
     uploads: list[float] = []
-    heavy = [repeat_scans(SIDE, SCANS), repeat_scans(*_HEAVY)] if attackers else []
-    others = [
-        asyncio.ensure_future(
-            attack(url, keys[who], heavy[number % 2 :] + heavy, answers["attack"])
-        )
-        for who in attackers
-        for number in range(CONNECTIONS)
-    ]
-    others.append(asyncio.ensure_future(search_texts(url, keys["texts"], answers["text"], texts)))
+    other = asyncio.ensure_future(search_texts(url, keys["texts"], answers["text"], texts))
     most = 0.0
     async with HttpClient(url, {"x-api-key": keys["uploads"]}) as client:
         for number in range(n_uploads):
@@ -130,9 +104,8 @@ async def measure(
                 uploads.append(took)
             most = max(most, memory_mib(server))
             await asyncio.sleep(_PAUSE_S)
-    for one in others:
-        one.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
+    other.cancel()
+    await asyncio.gather(other, return_exceptions=True)
     return {
         "uploads answered": len(uploads),
         "texts asked": sum(answers["text"].values()),
@@ -188,22 +161,24 @@ def main() -> None:
         server = Server(library.folder, folder / "log", workers=WORKERS)
         try:
             server.start()
-            asyncio.run(measure(server, keys, max(3, options.uploads // 10), []))  # warm
+            asyncio.run(measure(server, keys, max(3, options.uploads // 10)))  # warm
             base = memory_mib(server)
-            quiet = asyncio.run(measure(server, keys, options.uploads, []))
-            attacked = asyncio.run(measure(server, keys, options.uploads, attackers))
+            quiet = asyncio.run(measure(server, keys, options.uploads))
+            with attacked(server.base_url, [keys[who] for who in attackers]) as answers:
+                beside = asyncio.run(measure(server, keys, options.uploads))
+            beside["statuses"]["attack"] = dict(sorted(answers.items()))
             time.sleep(_BASE_S if not options.smoke else 0)
             after = memory_mib(server)
         finally:
             server.stop()
-    rows = {"quiet": quiet, "attacked": attacked}
+    rows = {"quiet": quiet, "attacked": beside}
     metrics = {
         f"{phase}.{name}": value
         for phase, row in rows.items()
         for name, value in row.items()
         if name != "statuses"
     }
-    ratio = attacked["text_p99_ms"] / max(quiet["text_p99_ms"], 1e-9)
+    ratio = beside["text_p99_ms"] / max(quiet["text_p99_ms"], 1e-9)
     metrics |= {
         "text_p99_ratio": round(ratio, 2),
         "base_mib": round(base),
