@@ -22,11 +22,13 @@ def database(tmp_path):
         yield database
 
 
-def create(database, name):
+def create(database, name, *, before_the_commit=lambda: None):
     with database.writing() as connection:
         values = {"id": 1, "name": "acme", "plan": "free", "created_at": utc_now()}
         connection.execute(database.insert(accounts).values(values).on_conflict_do_nothing())
-        return Collections(database).create(connection, 1, name=name)
+        created = Collections(database).create(connection, 1, name=name)
+        before_the_commit()
+    return created
 
 
 def names(database):
@@ -66,6 +68,60 @@ def test_a_file_that_comes_back_is_ready_again_and_has_all_that_was_acknowledged
     create(database, "third")
     assert names(database) == ["first", "second", "third"]
     assert "ready again" in caplog.text
+
+
+@pytest.mark.parametrize("side", ["-wal", "-shm"])
+def test_nothing_is_acknowledged_into_a_deleted_journal_and_a_stop_saves_what_it_holds(
+    database, tmp_path, caplog, side
+):
+    create(database, "second")
+    (tmp_path / f"api.db{side}").unlink()
+    for _ in range(3):
+        with pytest.raises(UnreachableDatabaseError, match=f"the {side} file .* got none"):
+            create(database, "lost")
+    with pytest.raises(UnreachableDatabaseError, match=f"the {side} file"):
+        database.prove_write()
+    assert not (tmp_path / f"api.db{side}").exists()
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+    database.close()
+    with fresh_reader(tmp_path) as again:
+        assert names(again)[:2] == ["first", "second"]
+
+
+def test_a_journal_that_comes_back_is_ready_again(database, tmp_path, caplog):
+    (tmp_path / "api.db-wal").rename(tmp_path / "moved")
+    with pytest.raises(UnreachableDatabaseError):
+        create(database, "unsure")
+    (tmp_path / "moved").rename(tmp_path / "api.db-wal")
+    create(database, "second")
+    assert names(database) == ["first", "unsure", "second"]
+    assert "ready again" in caplog.text
+
+
+def test_a_file_that_is_lost_before_the_commit_acknowledges_nothing(database, tmp_path):
+    with pytest.raises(UnreachableDatabaseError, match="got none in its place"):
+        create(database, "lost", before_the_commit=(tmp_path / "api.db").unlink)
+
+
+def test_a_file_that_is_replaced_before_the_commit_acknowledges_nothing(database, tmp_path):
+    (tmp_path / "other").mkdir()
+    with fresh_database("sqlite", tmp_path / "other") as other:
+        create(other, "other")
+
+    def replace():
+        with aside(tmp_path, "before"):
+            shutil.move(tmp_path / "other" / "api.db", tmp_path / "api.db")
+
+    with pytest.raises(UnreachableDatabaseError, match="got another in its place; try again"):
+        create(database, "lost", before_the_commit=replace)
+    assert names(database) == ["other"]
+
+
+def test_connections_that_were_all_closed_take_their_journal_with_them(database, tmp_path):
+    database.close()
+    assert not (tmp_path / "api.db-wal").exists()
+    create(database, "second")
+    assert names(database) == ["first", "second"]
 
 
 def test_a_file_beside_the_journal_of_another_is_refused(database, tmp_path):

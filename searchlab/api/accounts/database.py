@@ -104,8 +104,12 @@ class Database:
             UnstorableError: The database cannot store a text or number.
         """
         writer = self._writer if durable else self._quick_writer
-        with self._turn(), self.translate_errors(), writer.begin() as connection:
-            yield connection
+        with self._turn(), self.translate_errors():
+            with writer.begin() as connection:
+                opened = connection.info.get("node")
+                yield connection
+            if self._watch is not None:
+                self._watch.confirm(opened)
 
     @contextmanager
     def _turn(self) -> Iterator[None]:

@@ -1,7 +1,8 @@
 """FileWatch: notices that the file of a SQLite database was deleted or replaced while it is open.
 
 A file that has lost its name goes on taking transactions, and they are gone with the last process
-that holds it open. So before each transaction the file is compared with the one that was opened.
+that holds it open; the same holds for its journal. So before each transaction the file is compared
+with the one that was opened, and after each that wrote, before anybody is told, its journal too.
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ class FileWatch:
         self._file = file
         self._notes = notes
         self._nodes: dict[str, _Node | None] = {}
+        self._n_used = 0  # connections that hold the journal open, so that SQLite removes none
+        self._lost = ""  # the side file that is gone, which other processes may still have open
         self._problem = ""
         if notes is not None:
             with suppress(OSError, ValueError):
@@ -77,9 +80,8 @@ class FileWatch:
             opened = record.info["node"]
             # One look at the file is enough while it is the one that all know: each look lets go of
             # the interpreter, and a busy server takes turns over it.
-            if "used" in record.info and _node_of(self._file) == opened == self._nodes.get(""):
-                if self._problem:
-                    self._remember(opened)
+            is_known = record.info.get("used") and not self._problem
+            if is_known and _node_of(self._file) == opened == self._nodes.get(""):
                 return
             self.check()
             if opened != _node_of(self._file):
@@ -95,12 +97,37 @@ class FileWatch:
             if node is not None and node == _node_of(self._file):  # its first use made the journal
                 self._remember(node)
                 record.info["used"] = True
+                self._n_used += 1
+
+        @event.listens_for(engine, "close")
+        def _forget(_connection: Any, record: Any) -> None:
+            self._n_used -= record.info.get("used", False)
+            record.info["used"] = False
+
+    def confirm(self, opened: _Node | None) -> None:
+        """Make sure that what was just committed is in the file that will be found again.
+
+        Args:
+            opened: The file that it was committed to: `info["node"]` of its connection.
+
+        Raises:
+            UnreachableDatabaseError: The file or its journal was removed or replaced meanwhile.
+        """
+        nodes = self._look()
+        if nodes == self._nodes:
+            return
+        self.check()
+        if opened != nodes[""]:
+            msg = f"{self._file} must stay until the end, got another in its place; try again"
+            raise UnreachableDatabaseError(msg)
+        self._remember(opened)
 
     def check(self) -> None:
         """Compare the file with the one that was opened.
 
         Raises:
-            UnreachableDatabaseError: It is gone, or replaced beside the journal of the one before.
+            UnreachableDatabaseError: It is gone, or replaced beside the journal of the one before;
+                or its journal is gone.
         """
         if not self._nodes:
             return
@@ -110,7 +137,19 @@ class FileWatch:
                 f"{self._file} must be the file that is open, got none in its place; "
                 "put it back, or restore a backup with `searchlab restore`"
             )
-        left = [side for side in _SIDES if self._side(side) and self._side(side) == self._old(side)]
+        sides = {side: self._side(side) for side in _SIDES}
+        known = {side: self._nodes[side] for side in _SIDES if self._nodes.get(side)}
+        left = [side for side in known if sides[side] == known[side]]
+        lost = [side for side in known if sides[side] != known[side]]
+        if node != self._nodes[""] or not lost:
+            self._lost = ""
+        elif self._n_used or self._lost:
+            self._lost = self._lost or lost[0]
+            self._refuse(
+                f"{self._file} must have the {self._lost} file that is open beside it, got none; "
+                "put it back, or stop the server, which writes what the file held into the "
+                "database, and start it again"
+            )
         if node != self._nodes[""] and left:
             self._refuse(
                 f"{self._file} must be the file that is open, got another one beside the "
@@ -125,7 +164,7 @@ class FileWatch:
         raise UnreachableDatabaseError(problem)
 
     def _remember(self, node: _Node | None) -> None:
-        nodes = {"": node} | {side: self._side(side) for side in _SIDES}
+        nodes = self._look() | {"": node}
         if nodes == self._nodes:
             if self._problem:
                 self._problem = ""
@@ -138,11 +177,11 @@ class FileWatch:
             with suppress(OSError):  # only a worker that starts later would miss it
                 write_atomically(self._notes, json.dumps(nodes).encode())
 
+    def _look(self) -> dict[str, _Node | None]:
+        return {side: self._side(side) for side in ("", *_SIDES)}
+
     def _side(self, side: str) -> _Node | None:
         return _node_of(self._file.with_name(self._file.name + side))
-
-    def _old(self, side: str) -> _Node | None:
-        return self._nodes.get(side)
 
 
 def _node_of(path: Path) -> _Node | None:
