@@ -1,6 +1,8 @@
 """DecodeSlots: so many at once, so many waiting, for so long."""
 
 import asyncio
+import os
+import sys
 import threading
 from unittest.mock import Mock
 
@@ -8,6 +10,8 @@ import pytest
 
 from searchlab.api.http.decode_slots import DecodeSlots
 from searchlab.api.http.decoders import TooBusyError, TooSlowError
+from searchlab.api.http.decoding import NICE
+from searchlab.api.http.fair_queue import Turn
 from searchlab.api.wire.errors import HttpProblem, Invalid
 from searchlab.errors import ImageError
 
@@ -125,3 +129,68 @@ def test_as_many_work_at_once_as_there_are_places():
         return await asyncio.gather(*(slots.run(both.wait, 5) for _ in range(2)))
 
     assert sorted(with_slots(work, count=2)) == [0, 1]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have no priority of their own")
+def test_work_gives_way_to_searches_and_so_does_what_a_model_starts():
+    def priorities():
+        values = [os.getpriority(os.PRIO_PROCESS, threading.get_native_id())]
+
+        def note():
+            values.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+
+        started = threading.Thread(target=note)
+        started.start()
+        started.join()
+        return values
+
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    assert with_slots(lambda slots: slots.run(priorities)) == 2 * [min(own + NICE, 19)]
+    assert os.getpriority(os.PRIO_PROCESS, 0) == own
+
+
+async def next_after(slots, spend):
+    """Let `greedy` spend a place, then both want one: returns who gets it first."""
+    order = []
+    await spend()
+    gate = threading.Event()
+    others = [asyncio.create_task(slots.run(gate.wait))]
+    await asyncio.sleep(0.01)
+    others += [
+        asyncio.create_task(slots.run_turn(Turn(owner), order.append, owner))
+        for owner in ("greedy", "modest")
+    ]
+    await asyncio.sleep(0.01)
+    gate.set()
+    await asyncio.gather(*others)
+    return order
+
+
+@pytest.mark.parametrize("ends", ["in time", "too late", "by itself", "with a failure"])
+def test_a_picture_is_charged_for_its_time_however_it_ends(ends):
+    async def work(slots):
+        gate = threading.Event()
+
+        def take_long():
+            gate.wait(5)
+            if ends == "with a failure":
+                raise ImageError("no picture", reason="damaged")  # noqa: EM101
+
+        async def spend():
+            # `modest` was there before, and has spent nothing since.
+            await slots.run_turn(Turn("modest"), int)
+            task = asyncio.create_task(slots.run_turn(Turn("greedy"), take_long))
+            await asyncio.sleep(0.15)
+            if ends == "by itself":
+                task.cancel()
+                await asyncio.sleep(0.15)
+            elif ends == "too late":
+                await asyncio.wait({task})
+            gate.set()
+            await asyncio.gather(task, return_exceptions=True)
+            await asyncio.sleep(0.01)
+
+        return await next_after(slots, spend)
+
+    timeout_s = 0.1 if ends == "too late" else 5
+    assert with_slots(work, timeout_s=timeout_s, wait_s=5) == ["modest", "greedy"]

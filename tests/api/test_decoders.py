@@ -1,8 +1,12 @@
 """Decoders: pictures are decoded in processes with limits, whatever the pictures do."""
 
+import asyncio
 import contextlib
 import os
+import re
+import resource
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -12,8 +16,9 @@ import pytest
 from PIL import Image
 
 from searchlab.api.http import decoders as module
+from searchlab.api.http.decode_slots import DecodeSlots
 from searchlab.api.http.decoders import Decoders, TooBusyError, TooSlowError
-from searchlab.api.http.decoding import MAX_EFFORT, NICE, check_effort, open_for_model
+from searchlab.api.http.decoding import MAX_EFFORT, NICE, REQUEST, check_effort, open_for_model
 from searchlab.errors import ImageError
 from searchlab.photos.images.effort import decoding_effort
 from tests.support.pictures import encoded
@@ -114,14 +119,111 @@ def test_after_a_large_picture_its_memory_is_given_back(decoders):
     wait_until(lambda: all(resident_mib(pid) < 200 for pid in decoders.pids))
 
 
+def test_after_a_wave_one_process_stays(monkeypatch):
+    monkeypatch.setattr(module, "_IDLE_S", 0.3)
+    with contextlib.closing(Decoders(60)) as decoders:
+        for _ in range(2):
+            threads = [
+                threading.Thread(target=decoders.decode, args=(PICTURE, 64)) for _ in range(4)
+            ]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            wait_until(lambda: len(decoders.pids) == 1)
+        (first,) = decoders.pids
+        decoders.decode(PICTURE, 64)
+        time.sleep(1)
+        assert decoders.pids == [first]
+
+
+LEAVES = """
+import pathlib, sys, time
+sys.stdin.buffer.read(1)
+time.sleep(0.3)  # until all of the picture is in the pipe
+pathlib.Path({path!r}).touch()
+"""
+
+
+def test_a_process_that_ends_just_when_a_picture_comes_is_replaced(monkeypatch, tmp_path):
+    leaves = LEAVES.format(path=str(tmp_path / "left"))
+    monkeypatch.setattr(module, "_COMMAND", (sys.executable, "-c", leaves))
+    with contextlib.closing(Decoders(60)) as decoders:
+        start = decoders._take
+
+        def take():
+            if (tmp_path / "left").exists():
+                monkeypatch.undo()
+            return start()
+
+        decoders._take = take
+        tiny = encoded(Image.new("RGB", (9, 9)), "PNG")
+        assert decoders.decode(tiny, 64).size == (9, 9)
+    assert (tmp_path / "left").exists()
+
+
+SMALL = "import searchlab.api.http.decoding as d; d.MEMORY_BYTES = 64 << 20; d.main()"
+
+
+def test_memory_is_bounded_by_the_system(monkeypatch, decoders):
+    decoders.decode(PICTURE, 64)
+    for pid in decoders.pids:
+        limits = Path(f"/proc/{pid}/limits").read_text(encoding="ascii")
+        assert int(re.search(r"Max address space +(\d+)", limits)[1]) < 3 * 2**30
+    monkeypatch.setattr(module, "_COMMAND", (sys.executable, "-c", SMALL))
+    with contextlib.closing(Decoders(60)) as small:
+        assert small.decode(PICTURE, 64).size == (85, 64)
+        with pytest.raises(ImageError, match="in 64 MiB of memory") as caught:
+            small.decode(encoded(Image.new("RGB", (6_000, 6_000)), "PNG"), 64)
+        assert caught.value.reason == "too complex"
+        assert small.decode(PICTURE, 64).size == (85, 64)
+
+
+ENDLESS = """
+import searchlab.api.http.decoding as d
+
+def decode(content, input_size):
+    while True:
+        pass
+
+d.open_for_model = decode
+d.main()
+"""
+
+
+def test_time_is_bounded_by_the_system_as_well_should_nobody_look():
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    done = subprocess.run(
+        [sys.executable, "-c", ENDLESS, "inf"],
+        input=REQUEST.pack(len(PICTURE), 64, 1.0) + PICTURE,
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == -signal.SIGXCPU
+    assert done.stdout == b""
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 4
+
+
 def resident_mib(pid):
     with contextlib.suppress(OSError):
         return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) / 256
     return 0
 
 
-def test_decoding_gives_way_to_searches(decoders):
-    decoders.decode(PICTURE, 64)
+@pytest.mark.parametrize("thread", ["main", "pictures"])
+def test_decoding_gives_way_to_searches(thread):
+    with contextlib.closing(Decoders(60)) as decoders:
+        if thread == "main":
+            decoders.decode(PICTURE, 64)
+        else:  # whose priority is lower already
+            slots = DecodeSlots(1, 60)
+            asyncio.run(slots.run(decoders.decode, PICTURE, 64))
+            slots.close()
+        check_priority(decoders)
+
+
+def check_priority(decoders):
     own = os.getpriority(os.PRIO_PROCESS, 0)
     others = {os.getpriority(os.PRIO_PROCESS, pid) for pid in decoders.pids}
     assert others == {min(19, own + NICE)}

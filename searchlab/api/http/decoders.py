@@ -25,6 +25,8 @@ _PIECE = 1 << 20
 _OUT_OF_TIME = -signal.SIGXCPU
 # A picture that got less of the CPU than this share of its time was kept waiting by others.
 _OWN_SHARE = 0.5
+# One process stays for the next picture; of a wave the others end when they were idle so long.
+_IDLE_S = 30.0
 
 
 class TooSlowError(Exception):
@@ -54,7 +56,7 @@ class Decoders:
     def pids(self) -> list[int]:
         """Process ids of those that live."""
         with self._lock:
-            return [process.pid for process in self._all]
+            return [process.pid for process in self._all if process.lives]
 
     def decode(self, content: bytes, input_size: int) -> Image.Image:
         """Decode an upload in another process; see `decoding.open_for_model`.
@@ -82,18 +84,19 @@ class Decoders:
                     return process
                 self._all.discard(process)
                 process.kill()
-        try:
-            process = _Process()
-        except OSError as error:  # too many processes, or too little memory
-            raise MemoryError from error
-        with self._lock:
+            stays = not any(process.stays and process.lives for process in self._all)
+            try:
+                process = _Process(stays=stays)
+            except OSError as error:  # too many processes, or too little memory
+                raise MemoryError from error
             self._all.add(process)
         return process
 
     def _give_back(self, process: _Process) -> None:
         with self._lock:
             if process.is_free and not self._closed:
-                self._idle.append(process)
+                # The one that stays is taken first, so that the others have time to end.
+                self._idle.insert(len(self._idle) if process.stays else 0, process)
                 return
             self._all.discard(process)
         process.kill()
@@ -111,12 +114,15 @@ class _Process:
     """One process.
 
     Attributes:
+        stays: Whether it never ends by itself.
         is_free: Whether it takes a picture; not while it has one, and never again after its last.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, stays: bool) -> None:
+        self.stays = stays
+        idle_s = math.inf if stays else _IDLE_S
         self._process = subprocess.Popen(
-            _COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+            (*_COMMAND, str(idle_s)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
         )
         pipes = cast("tuple[IO[bytes], IO[bytes]]", (self._process.stdin, self._process.stdout))
         self._requests, self._answers = (pipe.fileno() for pipe in pipes)
@@ -176,8 +182,11 @@ class _Process:
 
     def _crash(self) -> Exception:
         with suppress(subprocess.TimeoutExpired):
-            if self._process.wait(1.0) == _OUT_OF_TIME:
+            ended = self._process.wait(1.0)
+            if ended == _OUT_OF_TIME:
                 return TooSlowError()
+            if not ended:  # by itself, just before the picture came
+                return BrokenPipeError()
         msg = "a picture must be complete and undamaged, got one that cannot be decoded"
         return ImageError(msg, reason="damaged")
 

@@ -11,6 +11,7 @@ import json
 import math
 import os
 import resource
+import select
 import struct
 import sys
 from pathlib import Path
@@ -32,7 +33,7 @@ MAX_UPLOAD_PIXELS: Final = {
 MAX_EFFORT: Final = 1_600_000_000
 """Pixels times passes of a picture: twelve passes over the largest JPEG; encoders make ten."""
 NICE: Final = 10
-"""Of a core that searches want too, decoding gets a tenth."""
+"""Of a core that searches want too, decoding and embedding uploads get a tenth."""
 MEMORY_BYTES: Final = 1_536 * 2**20
 # After a larger picture the process ends, for what was allocated is seldom given back.
 _KEPT_BYTES: Final = 256 * 2**20
@@ -97,15 +98,21 @@ def open_for_model(content: bytes, input_size: int) -> Image.Image:
 
 
 def main() -> None:
-    """Run as `python -m searchlab.api.http.decoding`, until the end of standard input."""
-    os.nice(NICE)
+    """Run as `python -m searchlab.api.http.decoding IDLE_S`, until the end of standard input.
+
+    Without a picture for IDLE_S seconds it ends by itself; `inf` is for ever.
+    """
+    idle_s = float(sys.argv[1])
+    own = os.getpriority(os.PRIO_PROCESS, os.getppid())  # not of the thread that started this
+    os.setpriority(os.PRIO_PROCESS, 0, min(own + NICE, 19))
     _limit(resource.RLIMIT_AS, _address_space() + MEMORY_BYTES)
     _limit(resource.RLIMIT_CORE, 0)
     # Whatever a decoder prints must not get between the answers.
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
     requests = sys.stdin.buffer
-    while _answer_next(requests, answers):
+    wait_s = None if math.isinf(idle_s) else idle_s
+    while select.select([requests], [], [], wait_s)[0] and _answer_next(requests, answers):
         pass
 
 
