@@ -1,5 +1,6 @@
 """StandIn: while no worker lives, requests are answered 503, and by workers again when one does."""
 
+import contextlib
 import http.client
 import json
 import os
@@ -60,6 +61,33 @@ def test_every_request_gets_the_envelope_and_a_time_to_wait():
         assert answer["error"]["code"] == "OVERLOADED"
         # The socket still listens, for the workers.
         socket.create_connection(("127.0.0.1", port)).close()
+
+
+def test_an_upload_that_is_still_under_way_reads_its_answer():
+    body = bytes(20_000_000)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        stand_in = StandIn(listener)
+        try:
+            for _ in range(10):
+                connection = http.client.HTTPConnection(*listener.getsockname(), timeout=20)
+                with contextlib.closing(connection):
+                    connection.request("POST", "/api/v1/search/photos", body)
+                    assert connection.getresponse().status == 503
+        finally:
+            stand_in.close()
+
+
+def test_who_sends_without_end_is_left():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        stand_in = StandIn(listener)
+        try:
+            with socket.create_connection(listener.getsockname(), timeout=20) as client:
+                client.sendall(b"POST / HTTP/1.1\r\nHost: a\r\n\r\n")
+                with pytest.raises(OSError, match="reset|Broken pipe"):  # noqa: PT012 - in the end
+                    while True:
+                        client.sendall(bytes(2**20))
+        finally:
+            stand_in.close()
 
 
 @pytest.mark.slow

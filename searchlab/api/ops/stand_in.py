@@ -14,6 +14,7 @@ import msgspec
 _HEAD_S = 2.0
 _RETRY_AFTER_S = 2
 _BACKLOG = 2048
+_PIECE, _MOST_PIECES = 2**16, 1024
 _MESSAGE = "the server must have a worker that answers, got none; it is being started again"
 
 
@@ -56,7 +57,11 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
     with suppress(OSError, TimeoutError):
         async with asyncio.timeout(_HEAD_S):
             writer.write(_write_answer((time.monotonic() - started) * 1e3))
-            await writer.drain()
+            writer.write_eof()
+            # To close on what still comes in would reset the connection, and lose the answer.
+            for _ in range(_MOST_PIECES):
+                if not await reader.read(_PIECE):
+                    break
     writer.close()
 
 
