@@ -83,7 +83,7 @@ def test_who_sends_without_end_is_left():
         try:
             with socket.create_connection(listener.getsockname(), timeout=20) as client:
                 client.sendall(b"POST / HTTP/1.1\r\nHost: a\r\n\r\n")
-                with pytest.raises(OSError, match="reset|Broken pipe"):  # noqa: PT012 - in the end
+                with pytest.raises(OSError, match=r"reset|Broken pipe"):  # noqa: PT012 - in the end
                     while True:
                         client.sendall(bytes(2**20))
         finally:
