@@ -48,7 +48,7 @@ from searchlab.evaluation.provenance.manifest import make_manifest
 NAME = "uploads"
 WORKERS, ATTACKERS = 2, 8
 _PAUSE_S = 0.15  # of who searches by texts, within the usual rate of a key
-_BASE_S = 15.0  # until memory is looked at again
+_BASE_S = 45.0  # until memory is looked at again, when decoders of the attack have ended
 _WORDS = ("castle", "dog", "boat", "tree", "night", "red car", "sea", "a bird", "snow", "bread")
 
 

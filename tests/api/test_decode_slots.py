@@ -1,8 +1,6 @@
 """DecodeSlots: so many at once, so many waiting, for so long."""
 
 import asyncio
-import os
-import sys
 import threading
 from unittest.mock import Mock
 
@@ -10,7 +8,6 @@ import pytest
 
 from searchlab.api.http.decode_slots import DecodeSlots
 from searchlab.api.http.decoders import TooBusyError, TooSlowError
-from searchlab.api.http.decoding import NICE
 from searchlab.api.http.fair_queue import Turn
 from searchlab.api.wire.errors import HttpProblem, Invalid
 from searchlab.errors import ImageError
@@ -129,24 +126,6 @@ def test_as_many_work_at_once_as_there_are_places():
         return await asyncio.gather(*(slots.run(both.wait, 5) for _ in range(2)))
 
     assert sorted(with_slots(work, count=2)) == [0, 1]
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="threads have no priority of their own")
-def test_work_gives_way_to_searches_and_so_does_what_a_model_starts():
-    def priorities():
-        values = [os.getpriority(os.PRIO_PROCESS, threading.get_native_id())]
-
-        def note():
-            values.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
-
-        started = threading.Thread(target=note)
-        started.start()
-        started.join()
-        return values
-
-    own = os.getpriority(os.PRIO_PROCESS, 0)
-    assert with_slots(lambda slots: slots.run(priorities)) == 2 * [min(own + NICE, 19)]
-    assert os.getpriority(os.PRIO_PROCESS, 0) == own
 
 
 async def next_after(slots, spend):

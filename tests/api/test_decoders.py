@@ -1,6 +1,5 @@
 """Decoders: pictures are decoded in processes with limits, whatever the pictures do."""
 
-import asyncio
 import contextlib
 import os
 import re
@@ -16,7 +15,6 @@ import pytest
 from PIL import Image
 
 from searchlab.api.http import decoders as module
-from searchlab.api.http.decode_slots import DecodeSlots
 from searchlab.api.http.decoders import Decoders, TooBusyError, TooSlowError
 from searchlab.api.http.decoding import MAX_EFFORT, NICE, REQUEST, check_effort, open_for_model
 from searchlab.errors import ImageError
@@ -211,19 +209,8 @@ def resident_mib(pid):
     return 0
 
 
-@pytest.mark.parametrize("thread", ["main", "pictures"])
-def test_decoding_gives_way_to_searches(thread):
-    with contextlib.closing(Decoders(60)) as decoders:
-        if thread == "main":
-            decoders.decode(PICTURE, 64)
-        else:  # whose priority is lower already
-            slots = DecodeSlots(1, 60)
-            asyncio.run(slots.run(decoders.decode, PICTURE, 64))
-            slots.close()
-        check_priority(decoders)
-
-
-def check_priority(decoders):
+def test_decoding_gives_way_to_searches(decoders):
+    decoders.decode(PICTURE, 64)
     own = os.getpriority(os.PRIO_PROCESS, 0)
     others = {os.getpriority(os.PRIO_PROCESS, pid) for pid in decoders.pids}
     assert others == {min(19, own + NICE)}

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 from searchlab.api.http.decoders import TooBusyError, TooSlowError
-from searchlab.api.http.decoding import NICE
 from searchlab.api.http.fair_queue import FairQueue, Turn
 from searchlab.api.http.fair_share import FairShare
 from searchlab.api.http.multiparts import PART
@@ -23,14 +19,6 @@ _WAITING_PER_SLOT = 8
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-def _give_way() -> None:
-    """Lower the priority of this thread, and of those that a model starts in it."""
-    if sys.platform == "linux":  # elsewhere a priority is the whole process's
-        thread = threading.get_native_id()
-        own = os.getpriority(os.PRIO_PROCESS, thread)
-        os.setpriority(os.PRIO_PROCESS, thread, min(own + NICE, 19))
 
 
 def _make_timeout(message: str) -> Exception:
@@ -69,9 +57,7 @@ class DecodeSlots:
         self._timeout_s = timeout_s
         most = _WAITING_PER_SLOT * count if waiting is None else waiting
         self._queue = FairQueue(count, waiting=most, wait_s=wait_s)
-        self._threads = ThreadPoolExecutor(
-            count, thread_name_prefix="pictures", initializer=_give_way
-        )
+        self._threads = ThreadPoolExecutor(count, thread_name_prefix="pictures")
 
     async def run(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Call `work(*args, **kwargs)` in a thread of its own, in nobody's name; see `run_turn`."""

@@ -33,7 +33,7 @@ MAX_UPLOAD_PIXELS: Final = {
 MAX_EFFORT: Final = 1_600_000_000
 """Pixels times passes of a picture: twelve passes over the largest JPEG; encoders make ten."""
 NICE: Final = 10
-"""Of a core that searches want too, decoding and embedding uploads get a tenth."""
+"""Of a core that searches want too, decoding gets a tenth."""
 MEMORY_BYTES: Final = 1_536 * 2**20
 # After a larger picture the process ends, for what was allocated is seldom given back.
 _KEPT_BYTES: Final = 256 * 2**20
@@ -103,8 +103,7 @@ def main() -> None:
     Without a picture for IDLE_S seconds it ends by itself; `inf` is for ever.
     """
     idle_s = float(sys.argv[1])
-    own = os.getpriority(os.PRIO_PROCESS, os.getppid())  # not of the thread that started this
-    os.setpriority(os.PRIO_PROCESS, 0, min(own + NICE, 19))
+    os.nice(NICE)
     _limit(resource.RLIMIT_AS, _address_space() + MEMORY_BYTES)
     _limit(resource.RLIMIT_CORE, 0)
     # Whatever a decoder prints must not get between the answers.
