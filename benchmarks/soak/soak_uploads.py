@@ -25,12 +25,10 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
 from PIL import Image
 from rich.console import Console
 
@@ -39,6 +37,7 @@ from benchmarks.common.load.searchlab_server import Server
 from benchmarks.common.recording import bench_parser, on_record, record
 from benchmarks.soak.attacking import CONNECTIONS, attacked
 from benchmarks.soak.http_client import BrokenConnection, HttpClient, NotConnected
+from benchmarks.soak.weighing import memory_mib, weighed
 from searchlab.api.accounts.accounts import create_key
 from searchlab.api.accounts.database import open_database, sqlite_url
 from searchlab.api.accounts.migrations import migrate
@@ -84,25 +83,31 @@ async def search_texts(url: str, key: str, answers: Counter[str], times: list[fl
             await asyncio.sleep(_PAUSE_S)
 
 
-async def measure(server: Server, keys: dict[str, str], n_uploads: int) -> dict[str, Any]:
-    """Upload one after the other while another one searches by texts."""
-    url, answers = server.base_url, {who: Counter[str]() for who in ("upload", "text")}
+def measure(server: Server, keys: dict[str, str], n_uploads: int) -> dict[str, Any]:
+    """Upload one after the other while another one searches by texts, and weigh the server."""
+    pictures = [draw_picture(number) for number in range(n_uploads)]
+    with weighed(server.pid) as most:
+        row = asyncio.run(ask_both(server.base_url, keys, pictures))
+    return row | {"most_mib": round(most[0])}
+
+
+async def ask_both(url: str, keys: dict[str, str], pictures: Sequence[bytes]) -> dict[str, Any]:
+    """Upload pictures one after the other while another one searches by texts."""
+    answers = {who: Counter[str]() for who in ("upload", "text")}
     texts: list[float] = []
     uploads: list[float] = []
     other = asyncio.ensure_future(search_texts(url, keys["texts"], answers["text"], texts))
-    most = 0.0
     async with HttpClient(url, {"x-api-key": keys["uploads"]}) as client:
-        for number in range(n_uploads):
+        for picture in pictures:
             took = await ask(
                 client,
                 answers["upload"],
                 method="POST",
                 path="/api/v1/search/photos",
-                picture=draw_picture(number),
+                picture=picture,
             )
             if took is not None:
                 uploads.append(took)
-            most = max(most, memory_mib(server))
             await asyncio.sleep(_PAUSE_S)
     other.cancel()
     await asyncio.gather(other, return_exceptions=True)
@@ -114,24 +119,12 @@ async def measure(server: Server, keys: dict[str, str], n_uploads: int) -> dict[
         "upload_p99_ms": _percentile(uploads, 99),
         "text_p50_ms": _percentile(texts, 50),
         "text_p99_ms": _percentile(texts, 99),
-        "most_mib": round(most),
         "statuses": {who: dict(sorted(counts.items())) for who, counts in answers.items()},
     }
 
 
 def _percentile(times: Sequence[float], share: int) -> float:
     return round(float(np.percentile(times, share)), 1) if times else 0.0
-
-
-def memory_mib(server: Server) -> float:
-    """Add up the memory that the processes of the server have to themselves."""
-    total = 0
-    if server.process is not None:
-        root = psutil.Process(server.process.pid)
-        for process in (root, *root.children(recursive=True)):
-            with suppress(psutil.Error):
-                total += process.memory_full_info().uss
-    return total / 2**20
 
 
 def main() -> None:
@@ -161,14 +154,14 @@ def main() -> None:
         server = Server(library.folder, folder / "log", workers=WORKERS)
         try:
             server.start()
-            asyncio.run(measure(server, keys, max(3, options.uploads // 10)))  # warm
-            base = memory_mib(server)
-            quiet = asyncio.run(measure(server, keys, options.uploads))
+            measure(server, keys, max(3, options.uploads // 10))  # warm
+            base = memory_mib(server.pid)
+            quiet = measure(server, keys, options.uploads)
             with attacked(server.base_url, [keys[who] for who in attackers]) as answers:
-                beside = asyncio.run(measure(server, keys, options.uploads))
+                beside = measure(server, keys, options.uploads)
             beside["statuses"]["attack"] = dict(sorted(answers.items()))
             time.sleep(_BASE_S if not options.smoke else 0)
-            after = memory_mib(server)
+            after = memory_mib(server.pid)
         finally:
             server.stop()
     rows = {"quiet": quiet, "attacked": beside}

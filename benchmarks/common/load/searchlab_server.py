@@ -76,6 +76,18 @@ class Server:
         raise NotStarted(msg)
 
     @property
+    def pid(self) -> int:
+        """Process id of the supervisor.
+
+        Raises:
+            NotStarted: There is none.
+        """
+        if self.process is None:
+            msg = "the server must be started before it is asked for its process"
+            raise NotStarted(msg)
+        return self.process.pid
+
+    @property
     def workers(self) -> list[int]:
         """Process ids of the workers that are running."""
         if self.process is None or self.process.poll() is not None:
