@@ -47,6 +47,7 @@ from searchlab.evaluation.provenance.manifest import make_manifest
 NAME = "uploads"
 WORKERS, ATTACKERS = 2, 8
 _PAUSE_S = 0.15  # of who searches by texts, within the usual rate of a key
+_WARMING = 16  # connections, so that no worker is likely to have none
 _BASE_S = 45.0  # until memory is looked at again, when decoders of the attack have ended
 _WORDS = ("castle", "dog", "boat", "tree", "night", "red car", "sea", "a bird", "snow", "bread")
 
@@ -81,6 +82,17 @@ async def search_texts(url: str, key: str, answers: Counter[str], times: list[fl
             if took is not None:
                 times.append(took)
             await asyncio.sleep(_PAUSE_S)
+
+
+async def warm(url: str, key: str) -> None:
+    """Upload over many connections, so that each worker has read its model."""
+    pictures = [draw_picture(number) for number in range(_WARMING)]
+
+    async def upload(picture: bytes) -> None:
+        async with HttpClient(url, {"x-api-key": key}) as client:
+            await client.request("POST", "/api/v1/search/photos", picture=picture)
+
+    await asyncio.gather(*map(upload, pictures))
 
 
 def measure(server: Server, keys: dict[str, str], n_uploads: int) -> dict[str, Any]:
@@ -154,7 +166,8 @@ def main() -> None:
         server = Server(library.folder, folder / "log", workers=WORKERS)
         try:
             server.start()
-            measure(server, keys, max(3, options.uploads // 10))  # warm
+            asyncio.run(warm(server.base_url, keys["uploads"]))
+            time.sleep(_BASE_S if not options.smoke else 0)
             base = memory_mib(server.pid)
             quiet = measure(server, keys, options.uploads)
             with attacked(server.base_url, [keys[who] for who in attackers]) as answers:
