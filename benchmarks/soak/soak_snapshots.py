@@ -32,7 +32,7 @@ from benchmarks.common.recording import bench_parser
 from benchmarks.soak.rounds import Record, end_on_sigterm, show
 from searchlab.cli.console import ConsoleProgress
 
-_KINDS: Final = ("exact", "hnsw", "clustered")
+_KINDS: Final = ("exact", "hnsw", "clustered", "pgvector")
 _SEEDS: Final = 1_000_000  # of one round at most; those of tests lie below
 
 

@@ -12,7 +12,9 @@ import sys
 
 import pytest
 
-from tests.support.snapshot_fuzz import KINDS
+from benchmarks.soak.soak_snapshots import _KINDS
+from searchlab.config.indexes import ENGINES, INDEXES, index_kind, load_index
+from tests.support.snapshot_fuzz import FILES, KINDS, MORE_FILES
 
 pytestmark = pytest.mark.slow
 COUNT = 1_000
@@ -28,10 +30,21 @@ def fuzz(folder, kind, seed, count, **environment):
         env=os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"} | environment,
     )
     assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
-    outcomes = json.loads(done.stdout.splitlines()[-1])
+    mutated, outcomes = map(json.loads, done.stdout.splitlines()[-2:])
+    assert set(mutated) == FILES | MORE_FILES[kind]
     assert sum(outcomes.values()) == count
     assert outcomes["DataError"] > count / 2
     return outcomes
+
+
+def test_all_that_any_index_writes_into_a_snapshot_is_mutated():
+    def saving(name):
+        return load_index(name).save
+
+    assert {saving(name) for name in (*INDEXES, *ENGINES)} <= {
+        saving(index_kind(config.index)) for config in KINDS.values()
+    }
+    assert set(MORE_FILES) == set(KINDS) == set(_KINDS)
 
 
 @pytest.mark.parametrize("kind", KINDS)
