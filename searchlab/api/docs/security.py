@@ -376,5 +376,6 @@ NOT_PROMISED: Final = (
     "`synchronous_commit` must be on, as it is.",
     "Engines that a library names, as `pgvector:URL`: whoever opens it connects to them.",
     "Photos: a backup holds what was computed and written about them, not their files.",
-    "A clock that is wrong when the server starts, or for longer than ten minutes, is believed.",
+    "A clock that is wrong when the server starts, or for longer than ten minutes, is believed; so "
+    "is one while `searchlab index` looks which snapshots are older than an hour.",
 )
