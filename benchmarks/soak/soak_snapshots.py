@@ -1,6 +1,6 @@
 """Snapshots with other bytes under right checksums: does opening and asking one end in order?
 
-    python -m benchmarks.soak.soak_snapshots                goes on until 10,500 are on record
+    python -m benchmarks.soak.soak_snapshots                goes on until 14,500 are on record
     python -m benchmarks.soak.soak_snapshots --mutations 30000
     python -m benchmarks.soak.soak_snapshots --smoke --out "$(mktemp -d)"
 
@@ -8,7 +8,7 @@ A round takes one kind of index and changes a file of a small snapshot --round-m
 times, each time another way, makes the checksums right again, opens it and asks it all there is to
 ask; see `tests.support.snapshot_fuzz`. It must be answered from, or refused with an error that says
 what is wrong; a process that dies, hangs or raises anything else fails. A round that has ended is
-on record; called again it adds rounds until --mutations (10,500) are reached, and Ctrl-C costs the
+on record; called again it adds rounds until --mutations (14,500) are reached, and Ctrl-C costs the
 one under way. A request is one mutated snapshot.
 
 Writes results/http/<dataset>/snapshots.json, and ends with 1 if one fails.
@@ -32,7 +32,7 @@ from benchmarks.common.recording import bench_parser
 from benchmarks.soak.rounds import Record, end_on_sigterm, show
 from searchlab.cli.console import ConsoleProgress
 
-_KINDS: Final = ("exact", "hnsw", "clustered")
+_KINDS: Final = ("exact", "hnsw", "clustered", "pgvector")
 _SEEDS: Final = 1_000_000  # of one round at most; those of tests lie below
 
 
@@ -86,7 +86,7 @@ def mutate(options: argparse.Namespace, mutated: Record) -> None:
 def main() -> None:
     """Run, show and record."""
     parser = bench_parser(__doc__, dataset="plain", datasets=("plain",))
-    parser.add_argument("--mutations", type=int, default=10_500, help="mutations of all rounds")
+    parser.add_argument("--mutations", type=int, default=14_500, help="mutations of all rounds")
     parser.add_argument("--round-mutations", type=int, default=500, help="mutations of a round")
     options = parser.parse_args()
     if options.smoke:

@@ -20,7 +20,7 @@ from searchlab.errors import NotFoundError
 from searchlab.files import write_atomically
 from searchlab.library.library import Library
 from searchlab.library.manifests import read_manifest, read_roots
-from searchlab.library.roots import LIBRARY_FILE, Root
+from searchlab.library.roots import Root, read_description
 from searchlab.library.snapshots import current_id
 from searchlab.photos.photo import iso_day
 from searchlab.photos.sidecar import Skipped
@@ -153,7 +153,7 @@ def describe_library(library: Library) -> LibraryInfo:
         config_id=manifest["config_id"],
         snapshot_id=name,
         snapshots=len(list((library.folder / "snapshots").glob("[0-9]*"))),
-        created_at=json.loads((library.folder / LIBRARY_FILE).read_bytes())["created_at"],
+        created_at=str(read_description(library.folder).get("created_at", "")),
         sizes=_measure(library.folder, name),
         **_read_last_run(library.folder),
     )
@@ -184,7 +184,7 @@ def _read_last_run(folder: Path) -> dict[str, Any]:
             "problems": tuple(Skipped(**problem) for problem in record["problems"]),
             "missing": tuple(map(str, record["missing"])),
         }
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {"indexed_at": "", "problems": (), "missing": ()}
 
 

@@ -36,7 +36,7 @@ from searchlab.library.cache import ContentCache
 from searchlab.library.catalog import build_vectors
 from searchlab.library.embed import thumbnail_path
 from searchlab.library.engines import Engines
-from searchlab.library.roots import KEY_FILE, LIBRARY_FILE, Root
+from searchlab.library.roots import KEY_FILE, LIBRARY_FILE, Root, read_description
 from searchlab.library.sample_texts import teach_texts
 from searchlab.library.snapshots import (
     OpenVectors,
@@ -86,16 +86,13 @@ class Library:
         self.folder, self.for_others = folder, for_others
         description = folder / LIBRARY_FILE
         try:
-            stored_format = json.loads(description.read_bytes())["format"]
+            stored_format = read_description(folder).get("format")
         except FileNotFoundError as error:
             msg = (
                 f"a library must hold library.json, got {folder} without; "
                 f"make one with `searchlab index --data {folder} PHOTOS` or `searchlab demo`"
             )
             raise NotFoundError(msg) from error
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            msg = f"{description} must describe a library, got: {error}; index into a new folder"
-            raise DataError(msg) from error
         if stored_format != _FORMAT:
             msg = (
                 f"{description} must be of format {_FORMAT}, got {stored_format!r}; "

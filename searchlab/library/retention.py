@@ -11,7 +11,7 @@ from pathlib import Path
 
 from searchlab.errors import DataError, InputError, quote
 from searchlab.files import write_atomically
-from searchlab.library.roots import LIBRARY_FILE
+from searchlab.library.roots import LIBRARY_FILE, read_description
 
 KEPT = 3
 """Snapshots that stay in any case, the one in force included."""
@@ -54,21 +54,21 @@ def read_retention(folder: Path) -> Retention:
     Raises:
         DataError: They are out of range.
     """
-    path = folder / LIBRARY_FILE
     try:
-        stored = json.loads(path.read_bytes())
-        return Retention(stored.get("kept_s", KEPT_S), stored.get("kept_bytes", KEPT_BYTES))
+        stored = read_description(folder)
     except FileNotFoundError:
         return Retention(KEPT_S, KEPT_BYTES)
-    except (OSError, ValueError, AttributeError) as error:
-        msg = f"{path} must describe a library, got: {error}"
+    try:
+        return Retention(stored.get("kept_s", KEPT_S), stored.get("kept_bytes", KEPT_BYTES))
+    except InputError as error:
+        msg = f"{folder / LIBRARY_FILE} must describe a library, got: {error}"
         raise DataError(msg) from error
 
 
 def write_retention(folder: Path, retention: Retention) -> None:
     """Tell a library how long its snapshots stay; it holds from its next snapshot on."""
     path = folder / LIBRARY_FILE
-    stored = json.loads(path.read_bytes()) | asdict(retention)
+    stored = read_description(folder) | asdict(retention)
     write_atomically(path, json.dumps(stored).encode())
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from searchlab.errors import InputError
+from searchlab.errors import DataError, InputError, quote
 from searchlab.photos.licenses import RESTRICTIONS
 from searchlab.photos.sidecar import SIDECAR_NAME
 from searchlab.sources import find_source
@@ -137,3 +139,23 @@ def check_allowed(words: Collection[str]) -> None:
     if unknown := sorted(set(words) - set(RESTRICTIONS)):
         msg = f"allow must be among {', '.join(RESTRICTIONS)}, got {', '.join(unknown)}"
         raise InputError(msg)
+
+
+def read_description(folder: Path) -> dict[str, Any]:
+    """Read what a library says of itself in its folder.
+
+    Raises:
+        FileNotFoundError: It says nothing.
+        DataError: What it says is damaged.
+    """
+    path = folder / LIBRARY_FILE
+    try:
+        stored = json.loads(path.read_bytes())
+        if not isinstance(stored, dict):
+            raise ValueError(quote(stored))
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, RecursionError) as error:
+        msg = f"{path} must describe a library, got: {error}; index into a new folder"
+        raise DataError(msg) from error
+    return stored

@@ -12,7 +12,13 @@ from searchlab.api.accounts.keyring import Caller
 from searchlab.api.accounts.meter import Meter
 from searchlab.api.accounts.rates import Rates
 from searchlab.api.accounts.tables import accounts, usage_days, usage_months
-from searchlab.api.accounts.usage import KEPT_DAYS, KEPT_MONTHS, UsageCounts, read_days
+from searchlab.api.accounts.usage import (
+    KEPT_DAYS,
+    KEPT_MONTHS,
+    UsageCounts,
+    look_up_used,
+    read_days,
+)
 from searchlab.api.accounts.values import days_back, months_back
 
 CALLER = Caller(1, "key_0", "free")
@@ -124,26 +130,44 @@ def test_three_years_forward_for_a_moment_delete_nothing_and_reset_no_quota(data
     assert read_days(database, 1, 90, today)["records"][0]["requests"] == 1
 
 
-@pytest.mark.parametrize("days", [32, 3 * 365, 10_000])
-def test_old_counts_stay_while_the_last_ones_lie_more_than_a_month_back(database, days, caplog):
+def spend_days(database, clock, number):
+    """Count a search and delete what is old, on each of some days, as a worker does at midnight."""
+    meter = Meter(database, clock=clock)
+    for _ in range(number):
+        asyncio.run(meter.count(CALLER, limit=10**6))
+        asyncio.run(meter.flush())
+        clock.now += timedelta(days=1)
+        asyncio.run(meter.flush())
+    meter.close()
+
+
+@pytest.mark.parametrize("days", [20, 45, 3 * 365, 10_000, -45, -3 * 365])
+def test_a_wrong_date_takes_nothing_of_a_record_within_a_month_of_days(database, clock, days):
+    real = clock.now.date()
+    fill(database, real)
+    months, days_before = stored(database)
+    clock.now += timedelta(days=days)
+    spend_days(database, clock, 31)
+    months_after, days_after = stored(database)
+    assert months <= months_after
+    assert days_before <= days_after
+    assert look_up_used(database, 1, months_back(real, 1)[0]) >= 7
+
+
+def test_counts_that_are_older_than_any_record_go_and_those_of_a_month_more_stay(database, clock):
+    today = clock.now.date()
+    fill(database, today)
+    spend_days(database, clock, 200)
+    months, days = stored(database)
+    # Deleted at midnight, before the first search of the new day.
+    assert days == {*days_back(clock.now.date() - timedelta(days=1), KEPT_DAYS + 31)}
+    assert len(months) == KEPT_MONTHS + 2
+
+
+def test_the_last_counts_stay_where_few_days_have_any(database):
     today = date(2024, 2, 29)
     fill(database, today)
     before = stored(database)
     with database.writing() as connection:
-        counts = UsageCounts(database)
-        counts.add_to_day(connection, today + timedelta(days=days), {(1, "key_0"): 1})
-        counts.delete_old(connection, today + timedelta(days=days))
-    months, days_left = stored(database)
-    assert (months, days_left - {today + timedelta(days=days)}) == before
-    assert "old counts stay" in caplog.text
-
-
-def test_old_counts_go_and_those_of_the_month_stay_whatever_the_clock_says(database):
-    today = date(2024, 2, 29)
-    fill(database, today)
-    with database.writing() as connection:
-        UsageCounts(database).delete_old(connection, today + timedelta(days=31))
-    months, days = stored(database)
-    assert days == {*days_back(today + timedelta(days=31), KEPT_DAYS)} & {*days_back(today, 90)}
-    assert {today - timedelta(days=n) for n in range(29)} <= days
-    assert months == {*months_back(today, KEPT_MONTHS - 1)}
+        UsageCounts(database).delete_old(connection, today + timedelta(days=3_000))
+    assert stored(database) == before

@@ -1,18 +1,24 @@
 """Readiness: `/ready` proves that the database takes writes, and says what is wrong."""
 
+import asyncio
 import sqlite3
 from contextlib import closing, contextmanager
 
 import pytest
 from PIL import Image
 
+from searchlab.api.http.threads import Threads
 from searchlab.api.ops import readiness as module
+from searchlab.api.ops.readiness import Readiness
 from searchlab.config import Config
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library
 from searchlab.library.roots import check_root
 from tests.support.apis import api
+from tests.support.databases import fresh_database, psql
 from tests.support.disks import full_disk
+
+PATIENCE_S = module._PATIENCE_S
 
 
 @pytest.fixture(scope="module")
@@ -86,3 +92,61 @@ def test_many_who_ask_at_once_cost_one_write_a_second(served, monkeypatch):
     for _ in range(20):
         assert look(served)[0] == 200
     assert count() == before
+
+
+# -- the database, without a server -----------------------------------------------------------
+
+
+class Worker:
+    """What looks whether a database can be written, as patient as it is in a server."""
+
+    def __init__(self, database, folder, monkeypatch):
+        monkeypatch.setattr(module, "_PATIENCE_S", PATIENCE_S)
+        self.database = database
+        self.threads = Threads("ready", 1, waiting=1)
+        self._readiness = Readiness(database, folder, self.threads)
+
+    def look(self):
+        return asyncio.run(self._readiness.check())
+
+
+@pytest.fixture
+def worker(database, tmp_path, monkeypatch):
+    worker = Worker(database, tmp_path, monkeypatch)
+    yield worker
+    worker.threads.close()
+
+
+def test_a_lock_of_another_process_is_named_for_what_it_is(tmp_path, monkeypatch):
+    with fresh_database("sqlite", tmp_path) as database:
+        worker = Worker(database, tmp_path, monkeypatch)
+        with closing(sqlite3.connect(database.file, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            assert worker.look() == ("the database is locked by another process",)
+        assert worker.look() == ()
+        worker.threads.close()
+
+
+def test_a_table_that_is_locked_on_a_server_is_not_ready(worker):
+    if worker.database.file is not None:
+        pytest.skip("of PostgreSQL")
+    with worker.database.engine.connect() as other:
+        other.exec_driver_sql("LOCK TABLE alembic_version")
+        assert worker.look() == ("the database does not take a write within 2 s",)
+    assert worker.look() == ()
+
+
+def test_a_database_that_takes_no_writes_is_not_ready(worker):
+    def set_read_only(state):
+        if worker.database.file is None:
+            psql(f"ALTER DATABASE shared SET default_transaction_read_only = {state}")
+        worker.database.close()  # what is set holds for new connections
+
+    assert worker.look() == ()
+    try:
+        set_read_only("on")
+        with full_disk():
+            assert worker.look() == ("the database cannot be reached or written",)
+    finally:
+        set_read_only("off")
+    assert worker.look() == ()

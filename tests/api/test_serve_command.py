@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -19,6 +20,7 @@ from searchlab.api.settings import Settings
 from searchlab.cli import searchlab
 from searchlab.config import Config
 from searchlab.library.library import open_library
+from tests.support.databases import postgres_server, psql
 from tests.support.served import create_key, run_command, serving
 from tests.support.waiting import wait_until
 
@@ -305,3 +307,16 @@ def test_options_of_shards_go_with_a_cluster(library, option):
         f"searchlab: {option[0]} goes with --on, got none; name who searches, such as --on "
         "ray:auto\n"
     )
+
+
+def test_no_list_of_processes_shows_the_password_of_a_database(library, tmp_path):
+    url = postgres_server().get_uri("shared_by_nobody").replace("postgres:@", "postgres:hunter2@")
+    psql("CREATE DATABASE shared_by_nobody")
+    file = tmp_path / "database-url"
+    file.write_text(url, encoding="utf-8")
+    with serving(library, "--workers", 2, "--database-url-file", file) as server:
+        listed = subprocess.run(["ps", "-eww", "-o", "pid,args"], capture_output=True, text=True)
+        for pid in (server.process.pid, *server.workers):
+            assert re.search(rf"^ *{pid} ", listed.stdout, re.M)
+        assert "hunter2" not in listed.stdout
+        assert "hunter2" not in server.log

@@ -8,11 +8,21 @@ import pytest
 import sqlalchemy as sa
 
 from searchlab.api.accounts.clock import utc_now
+from searchlab.api.accounts.database import open_database
 from searchlab.api.accounts.keyring import Caller
 from searchlab.api.accounts.meter import Meter
+from searchlab.api.accounts.migrations import migrate
 from searchlab.api.accounts.tables import accounts, usage_days, usage_months
 from searchlab.errors import DataError
-from tests.support.databases import fresh_database, psql, run, start
+from tests.support.databases import (
+    add_account,
+    fresh_database,
+    postgres_of_its_own,
+    psql,
+    run,
+    start,
+)
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -156,3 +166,21 @@ def test_connections_that_are_cut_lose_no_count_that_was_acknowledged(tmp_path):
     assert len(set(numbers)) == len(numbers)
     assert {name for _, name in acknowledged} <= names
     assert len(names) == months == days
+
+
+def test_a_postgresql_that_crashes_loses_no_count_that_was_acknowledged():
+    with postgres_of_its_own() as server:
+        database = open_database(server.get_uri())
+        migrate(database)
+        with database.writing() as connection:
+            add_account(connection, "acme")
+        meter, caller = Meter(database), Caller(1, "key_0", "free")
+        for crash in range(3):
+            for number in range(1, 21):
+                assert run(meter.count(caller, limit=10**9)) == 20 * crash + number
+            os.kill(server.get_pid(), signal.SIGQUIT)  # it stops at once, and writes nothing more
+            wait_until(lambda: not server.get_postmaster_info().is_running())
+            server.start()
+            assert stored(database)[1:] == (20 * (crash + 1),) * 2
+        meter.close()
+        database.close()

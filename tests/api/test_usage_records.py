@@ -2,14 +2,9 @@
 
 from datetime import date
 
-import sqlalchemy as sa
-
 from searchlab.api.accounts import usage
 from searchlab.api.accounts.accounts import revoke_key
-from searchlab.api.accounts.meter import Meter
 from searchlab.api.accounts.tables import usage_days, usage_months
-from searchlab.api.accounts.values import days_back, months_back
-from tests.support.databases import run
 from tests.support.metering import caller_of
 
 
@@ -89,26 +84,3 @@ def test_records_by_key_add_up_to_the_month_and_forget_idle_revoked_keys(databas
     ]
     assert key_records[0]["last_used_at"] is None
     assert key_records[0]["created_at"].endswith("+00:00")
-
-
-def test_the_days_and_months_of_the_longest_windows_are_kept_and_older_ones_deleted(
-    database, clock
-):
-    caller = caller_of(database)
-    today = clock.now.date()
-    fill(
-        database,
-        caller,
-        {days_back(today, 91)[0]: 1, days_back(today, 90)[0]: 2, days_back(today, 32)[0]: 3},
-        {months_back(today, 25)[-1]: 1, months_back(today, 24)[-1]: 2},
-    )
-    meter = Meter(database, clock=clock)
-    run(meter.count(caller, limit=9))
-    meter.close()
-    with database.reading() as connection:
-        days = connection.scalars(sa.select(usage_days.c.requests).order_by(usage_days.c.day))
-        assert list(days) == [2, 3, 1]
-        months = connection.scalars(
-            sa.select(usage_months.c.requests).order_by(usage_months.c.month)
-        )
-        assert list(months) == [2, 1]

@@ -3,6 +3,7 @@
 import json
 import os
 import time
+from pathlib import Path
 
 import pytest
 
@@ -123,6 +124,12 @@ def test_what_a_library_is_told_holds_and_else_an_hour_and_ten_gigabytes(library
     write_retention(library.folder, Retention(60.0, 5))
     assert read_retention(library.folder) == Retention(60.0, 5)
     assert json.loads((library.folder / "library.json").read_text())["created_at"]
+
+
+def test_the_readme_says_how_long_cursors_stay_valid_and_within_what():
+    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    assert (KEPT_S, KEPT_BYTES) == (3_600, 10 * 10**9)
+    assert "cursors stay valid for an hour, within 10 GB" in " ".join(text.split())
 
 
 @pytest.mark.parametrize("value", [-1, 1e300, float("nan"), "3600", None, True, [1]])

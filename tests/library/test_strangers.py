@@ -5,6 +5,7 @@ checksums right again, opens the library and searches it in every way. What may 
 or a DataError. For more of them than fit here: python -m tests.support.snapshot_fuzz.
 """
 
+import contextlib
 import json
 import os
 import subprocess
@@ -12,9 +13,21 @@ import sys
 
 import pytest
 
-from tests.support.snapshot_fuzz import KINDS
+from benchmarks.soak.soak_snapshots import _KINDS
+from searchlab.config.indexes import ENGINES, INDEXES, index_kind, load_index
+from searchlab.errors import DataError
+from searchlab.library.info import describe_library
+from searchlab.library.library import open_library
+from searchlab.library.retention import read_retention
+from tests.support import library_world
+from tests.support.snapshot_fuzz import FILES, KINDS, MORE_FILES
 
 pytestmark = pytest.mark.slow
+
+index = library_world.index
+library = library_world.library
+photos = library_world.photos
+put = library_world.put
 COUNT = 1_000
 
 
@@ -28,10 +41,41 @@ def fuzz(folder, kind, seed, count, **environment):
         env=os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"} | environment,
     )
     assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
-    outcomes = json.loads(done.stdout.splitlines()[-1])
+    mutated, outcomes = map(json.loads, done.stdout.splitlines()[-2:])
+    assert set(mutated) == FILES | MORE_FILES[kind]
     assert sum(outcomes.values()) == count
     assert outcomes["DataError"] > count / 2
     return outcomes
+
+
+def test_all_that_any_index_writes_into_a_snapshot_is_mutated():
+    def saving(name):
+        return load_index(name).save
+
+    assert {saving(name) for name in (*INDEXES, *ENGINES)} <= {
+        saving(index_kind(config.index)) for config in KINDS.values()
+    }
+    assert set(MORE_FILES) == set(KINDS) == set(_KINDS)
+
+
+@pytest.mark.parametrize("name", ["library.json", "indexed.json", "CURRENT", "secret.key"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(b"", b"null", b"[]", b"1", b"{}", b"\xff\xfe", b"\0" * 50, b"9" * 5_000),
+        *(b"[" * 100_000, b'{"format": 1}', b'{"format": 1, "kept_s": NaN}', b'{"format": [[]]}'),
+    ],
+    ids=lambda content: repr(content[:20]),
+)
+def test_what_lies_beside_the_snapshots_is_passed_over_or_refused(
+    put, index, library, name, content
+):
+    put("red.png", 1)
+    index()
+    (library.folder / name).write_bytes(content)
+    for look in (open_library, read_retention, lambda folder: describe_library(library)):
+        with contextlib.suppress(DataError):
+            look(library.folder)
 
 
 @pytest.mark.parametrize("kind", KINDS)

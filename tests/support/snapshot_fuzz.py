@@ -14,6 +14,7 @@ import struct
 import sys
 import traceback
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from PIL import Image
 from searchlab.api.snapshots.encoded_photos import EncodedPhotos
 from searchlab.api.snapshots.facet_lists import FacetLists
 from searchlab.config import Config
+from searchlab.config.indexes import ENGINES
 from searchlab.config.word_weights import WordWeights
 from searchlab.errors import DataError, MismatchError, NotFoundError
 from searchlab.library.ingest import index_photos
@@ -32,11 +34,24 @@ from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.filters.photographers import Photographers
 from searchlab.search.indexes import update_index
 from searchlab.search.queries import Query
+from tests.support.index_kinds import named
 
 KINDS = {
     "exact": Config(model="palette", words=WordWeights(0.125, 0.125)),
     "hnsw": Config(model="palette", index="hnsw", M=4, step_rows=0, depth=5),
     "clustered": Config(model="palette", index="clustered", n_lists=6),
+    "pgvector": Config(model="palette", index="pgvector:postgresql://host/none", M=4),
+}
+FILES = {
+    *("manifest.json", "photos.columns", "facets.columns", "vectors.npy"),
+    *("words.columns", "words-0.columns", "words-1.columns"),
+}
+"""What a snapshot holds, whatever its index; two runs make two segments of words."""
+MORE_FILES = {
+    "exact": set(),
+    "hnsw": {"graph.hnsw"},
+    "clustered": {"lists.columns"},
+    "pgvector": {"engine.json"},
 }
 _CODED = ("source", "license_type")
 N_PHOTOS = 130
@@ -93,8 +108,16 @@ def build(folder, kind):
         )
     (pictures / "photos.jsonl").write_text("\n".join(map(json.dumps, lines)))
     library = create_library(folder / "library")
-    index_photos(library, [check_root(pictures)], config=KINDS[kind])
+    config = KINDS[kind]
+    if kind in ENGINES:
+        config = replace(config, index=named(kind))  # the address of a server that is started here
+    late = [pictures / f"{number:03d}.png" for number in range(125, N_PHOTOS)]
+    for path in late:
+        path.rename(folder / path.name)
+    index_photos(library, [check_root(pictures)], config=config)
     # A second state, so that there are two segments of words and deleted nodes of a graph.
+    for path in late:
+        (folder / path.name).rename(path)
     for number in range(10, 15):
         (pictures / f"{number:03d}.png").unlink()
     index_photos(library)
@@ -168,7 +191,7 @@ def exercise(folder, before):
 
 def mutate(rng, name, content):
     """Return other bytes for a file, and what was done."""
-    if name == "manifest.json":
+    if name.endswith(".json"):
         return mutate_json(rng, content)
     ways = [flip, put_number, cut, double, swap]
     if name.endswith(".columns"):
@@ -326,12 +349,15 @@ def main():
     compile_everything()
     build(folder, kind)
     place = Place(folder / "library")
+    # One that is not known here might be of a format that needs ways of its own to be mutated.
+    assert set(place.files) == FILES | MORE_FILES[kind]
     assert exercise(folder / "library", ()) == "ok"
     resource.setrlimit(resource.RLIMIT_AS, (ROOM, ROOM))
-    outcomes = Counter()
+    outcomes, mutated = Counter(), Counter()
     for number in range(seed, seed + count):
         rng = random.Random(f"{kind}-{number}")
         name = rng.choice(sorted(place.files))
+        mutated[name] += 1
         content, way = mutate(rng, name, place.files[name])
         sys.stdout.write(f"{kind} {number} {name} {way}\n")
         sys.stdout.flush()
@@ -339,6 +365,7 @@ def main():
         also = (MismatchError, NotFoundError) if name == "manifest.json" else ()
         outcomes[exercise(folder / "library", also)] += 1
         place.mend(name)
+    sys.stdout.write(json.dumps(mutated) + "\n")
     sys.stdout.write(json.dumps(outcomes) + "\n")
     sys.exit(outcomes["wrong"] > 0)
 

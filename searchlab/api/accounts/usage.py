@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Any
@@ -24,8 +23,9 @@ from searchlab.api.accounts.values import as_timestamp, days_back, months_back
 
 KEPT_DAYS = 90
 KEPT_MONTHS = 24
-_GAP_DAYS = 31
-_LOG = logging.getLogger(__name__)
+_DOUBTED_DAYS = 31
+"""For so many days with searches the date may be wrong, and nothing of a record is lost."""
+_DOUBTED_MONTHS = 2  # which that many days may lie in
 
 
 class UsageCounts:
@@ -78,15 +78,11 @@ class UsageCounts:
     def delete_old(self, connection: Connection, today: date) -> None:
         """Delete the days and months that are too old for any record, or of deleted accounts.
 
-        Nothing is too old where the last day with searches lies more than a month back: then the
-        clock may be wrong. A month is less than what any record shows, so this month always stays.
+        A wrong date must not take what a record shows by the right one. So whatever the date is,
+        the last days and months that have searches stay, a month of days more than records show.
         """
-        before = connection.scalar(_LAST_DAY, {"today": today})
-        if before is not None and (today - before).days > _GAP_DAYS:
-            _LOG.warning("old counts stay: it is %s, and the last ones are of %s", today, before)
-        else:
-            connection.execute(_OLD_DAYS, {"first": days_back(today, KEPT_DAYS)[0]})
-            connection.execute(_OLD_MONTHS, {"first": months_back(today, KEPT_MONTHS)[-1]})
+        connection.execute(_OLD_DAYS, {"first": days_back(today, KEPT_DAYS)[0]})
+        connection.execute(_OLD_MONTHS, {"first": months_back(today, KEPT_MONTHS)[-1]})
         for table in (usage_days, usage_months):
             living = sa.exists().where(accounts.c.id == table.c.account_id)
             connection.execute(table.delete().where(~living))
@@ -252,6 +248,14 @@ def _touch(table: sa.Table) -> sa.Update:
 
 
 _TOUCH_KEYS, _TOUCH_GRANTS = _touch(api_keys), _touch(oauth_grants)
-_LAST_DAY = sa.select(sa.func.max(usage_days.c.day)).where(usage_days.c.day < sa.bindparam("today"))
-_OLD_DAYS = usage_days.delete().where(usage_days.c.day < sa.bindparam("first"))
-_OLD_MONTHS = usage_months.delete().where(usage_months.c.month < sa.bindparam("first"))
+
+
+def _delete_old(period: sa.Column[Any], n_kept: int) -> sa.Delete:
+    last = sa.select(period).distinct().order_by(period.desc()).limit(1).offset(n_kept - 1)
+    # None, so that nothing is deleted, where there are fewer.
+    first_kept = sa.select(last.subquery().c[0]).scalar_subquery()
+    return period.table.delete().where(period < sa.bindparam("first"), period < first_kept)
+
+
+_OLD_DAYS = _delete_old(usage_days.c.day, KEPT_DAYS + _DOUBTED_DAYS)
+_OLD_MONTHS = _delete_old(usage_months.c.month, KEPT_MONTHS + _DOUBTED_MONTHS)

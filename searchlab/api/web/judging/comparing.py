@@ -5,7 +5,6 @@ Until all is judged, nothing on these pages says which system is on which side.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from itertools import chain
 from typing import Any, TypeVar
@@ -21,6 +20,7 @@ from searchlab.api.web.judging.grading import (
     judge_query,
     known,
     read_choice,
+    read_clock,
     read_place,
     read_seconds,
     record,
@@ -76,7 +76,7 @@ async def show_pair(request: AnyRequest) -> Response[bytes]:
         keys=_KEYS,
         judge=judge,
         at=judge_query(judge),
-        shown_at=f"{time.time():.3f}",
+        shown_at=read_clock(),
     )
 
 

@@ -8,13 +8,13 @@ these pages.
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
 from litestar import Request, Response, get, post
 
+from searchlab.api.accounts.clock import utc_now
 from searchlab.api.http.context import services_of
 from searchlab.api.web.forms import FormFields, read_form
 from searchlab.api.web.grid import are_remote
@@ -90,7 +90,7 @@ async def show_one(request: AnyRequest) -> Response[bytes]:
         "judging/one.html",
         remote_pictures=are_remote(shown.values()),
         view=view,
-        shown_at=f"{time.time():.3f}",
+        shown_at=read_clock(),
         **title,
         **shown,
     )
@@ -155,7 +155,7 @@ async def show_grid(request: AnyRequest) -> Response[bytes]:
         remote_pictures=are_remote([asked, *(photo["picture"] for photo in photos)]),
         view=view | {"asked": asked},
         photos=photos,
-        shown_at=f"{time.time():.3f}",
+        shown_at=read_clock(),
         **title,
     )
 
@@ -280,10 +280,19 @@ def read_choice(text: str) -> Choice:
     return int(text) if _PLACE.fullmatch(text) else text
 
 
+def read_clock() -> str:
+    """Return the seconds that a form says it was shown at.
+
+    By the service's clock: it believes no jump of the machine's, as a monotonic one would not, and
+    goes on through a restart, after which the form may come.
+    """
+    return f"{utc_now().timestamp():.3f}"
+
+
 def read_seconds(form: FormFields) -> float:
     """Return how long the judge looked at what the form was about."""
     try:
-        passed = time.time() - float(form.first("shown_at"))
+        passed = float(read_clock()) - float(form.first("shown_at"))
     except ValueError:
         return 0.0
     return min(max(passed, 0.0), LONGEST_LOOK_S) if passed == passed else 0.0

@@ -10,14 +10,14 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-import re
 import time
 import uuid
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,7 +28,6 @@ from searchlab.models.protocol import Embeddings
 FILE = "engine.json"
 PREFIX = "searchlab_"
 REMEDY = "write it again with `searchlab index --rebuild`"
-_NAME = re.compile(PREFIX + "[0-9a-f]{32}", re.ASCII)
 _FORGOTTEN_S = 7 * 86_400.0  # how long a built table may wait to be saved
 _PROBES = 64  # rows of which the fingerprint is taken
 
@@ -51,6 +50,15 @@ class Table:
     def of(cls, vectors: Embeddings) -> Table:
         """Name a new table for (n_photos, dim) rows."""
         return cls(f"{PREFIX}{uuid.uuid4().hex}", len(vectors), fingerprint_of(vectors))
+
+
+class _Named(msgspec.Struct):
+    """What a snapshot's folder says of a table, which a stranger may have written."""
+
+    engine: str
+    name: Annotated[str, msgspec.Meta(pattern=f"^{PREFIX}[0-9a-f]{{32}}$")]
+    n_rows: Annotated[int, msgspec.Meta(ge=0)]
+    fingerprint: str
 
 
 @dataclass(frozen=True)
@@ -160,11 +168,11 @@ def read_name(folder: Path, engine: str) -> Table:
     """
     path = folder / FILE
     try:
-        stored: dict[str, Any] = json.loads(path.read_bytes())
-        if stored.pop("engine") != engine or not _NAME.fullmatch(stored["name"]):
-            raise ValueError(quote(stored))
-        return Table(**stored)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        stored = msgspec.json.decode(path.read_bytes(), type=_Named)
+        if stored.engine != engine:
+            raise ValueError(quote(stored.engine))
+        return Table(stored.name, stored.n_rows, stored.fingerprint)
+    except (OSError, ValueError, RecursionError) as error:
         msg = f"{path} must name this snapshot's table in {engine}, got: {error}; {REMEDY}"
         raise DataError(msg) from error
 
@@ -179,7 +187,7 @@ def _named_beside(folder: Path) -> set[str]:
     names = set()
     for path in folder.resolve().parent.glob(f"*/{FILE}"):
         try:
-            names.add(str(json.loads(path.read_bytes())["name"]))
-        except (OSError, ValueError, KeyError, TypeError):
+            names.add(msgspec.json.decode(path.read_bytes(), type=_Named).name)
+        except (OSError, ValueError, RecursionError):
             continue  # a snapshot that cannot be opened needs no table
     return names
