@@ -26,6 +26,7 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("whole", deadline=None)
     settings.register_profile("quick", deadline=None, max_examples=20)
     settings.load_profile("quick" if is_quick(config) else "whole")
+    gc.set_threshold(200_000, 50, 100)  # what is collected stays, and is walked through in vain
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         compile_kernels()
 
@@ -52,12 +53,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     processes that a busy machine delays; what needed a second run is named at the end, for a test
     that needs it often has a fault.
     """
-    slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: (item.path not in slow, BENCHMARKS not in item.path.parents))
-    for item in items:
-        # Cells stand on the cells before them, and benchmarks are started once for all their tests.
-        is_alone = TESTS in item.path.parents and BENCHMARKS not in item.path.parents
-        if is_alone and item.get_closest_marker("slow"):
+    files = {str(item.path): item.path for item in items}  # paths are slow to hash and compare
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    slow_files = {str(item.path) for item in slow}
+    benchmarks = {name for name, path in files.items() if BENCHMARKS in path.parents}
+    order = {name: (name not in slow_files, name not in benchmarks) for name in files}
+    items.sort(key=lambda item: order[str(item.path)])
+    # Cells stand on the cells before them, and benchmarks are started once for all their tests.
+    alone = {name for name, path in files.items() if TESTS in path.parents} - benchmarks
+    for item in slow:
+        if str(item.path) in alone:
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 

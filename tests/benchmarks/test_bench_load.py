@@ -225,6 +225,7 @@ def test_a_target_is_reached_by_what_is_at_most_as_much(capsys):
     assert shown[1].startswith("NOT reached")
 
 
+@pytest.mark.slow
 def test_a_synthetic_library_has_records_that_belong_together(tmp_path):
     seed = library_of("plain", tmp_path)
     library = synthetic_library(seed, tmp_path / "many", 500)

@@ -71,6 +71,7 @@ def test_medians_are_of_one_way_one_folder_and_one_time():
     ]
 
 
+@pytest.mark.slow
 def test_answers_are_drawn_once_for_a_seed_and_hold_what_is_relevant_and_what_is_not():
     dataset = load_dataset("demo").sample(["en", "de"], 20, 0)
     task = draw_task(dataset, 0)

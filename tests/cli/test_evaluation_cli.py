@@ -206,6 +206,7 @@ def test_a_sample_does_not_replace_the_whole_unless_forced(evaluate, tmp_path, w
     assert path.read_bytes() != whole
 
 
+@pytest.mark.slow
 def test_what_a_leaderboard_prints_is_what_the_next_commands_take(run, evaluate, cache, tmp_path):
     board = evaluate("--index", "exact", "--index", "hnsw", "--model", "palette")
     assert board.exit_code == 0, board.output

@@ -41,6 +41,7 @@ def test_mean_score_is_the_share_of_relevant_pairs():
     assert fit_curve(cosines, relevant)(cosines).mean() == pytest.approx(relevant.mean(), rel=1e-2)
 
 
+@pytest.mark.slow
 def test_thinned_negatives_with_weights_give_the_curve_of_all_pairs():
     cosines, relevant = drawn_from(Curve(12.0, -7.0), n=200_000, seed=2)
     whole = fit_curve(cosines, relevant)

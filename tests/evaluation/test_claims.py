@@ -85,6 +85,7 @@ def test_every_generated_table_says_what_the_results_say(path):
     assert stale_tables(path, Results(ROOT / "results")) == []
 
 
+@pytest.mark.slow
 def test_a_mutated_result_and_a_stale_number_are_caught(tmp_path):
     """A result that was changed, and a number that was not kept up."""
     shutil.copytree(ROOT / "results", tmp_path / "results", ignore=shutil.ignore_patterns("*.tsv"))

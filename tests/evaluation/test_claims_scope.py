@@ -257,6 +257,7 @@ def test_tables_of_speed_have_real_vectors_and_made_ones(benchmark):
     assert any(made)
 
 
+@pytest.mark.slow
 def test_a_claim_of_the_results_fails_when_its_scope_is_taken_out():
     """The repository's own page: no claim of a made vector stands without these words."""
     results = Results(ROOT / "results")

@@ -52,6 +52,7 @@ def test_withheld_follows_the_kinds_of_the_queries(demo):
     assert demo.withheld == {"source_description", "title", "alt_description"}
 
 
+@pytest.mark.slow
 def test_revision_is_stable_and_changes_with_the_queries(demo):
     assert re.fullmatch(r"[0-9a-f]{12}", demo.revision)
     assert load_dataset("demo").revision == demo.revision

@@ -273,6 +273,7 @@ def test_pictures_of_one_name_are_not_written_over_each_other(folder, tmp_path):
         write_dataset(replace(dataset, records=records), tmp_path / "copy", pictures=True)
 
 
+@pytest.mark.slow
 def test_kinds_that_ship_are_all_explained():
     kinds = {query.kind for name in ("demo", "demo-similar") for query in bundled(name).queries}
     assert kinds <= WITHHELD.keys()

@@ -146,6 +146,7 @@ def test_agreement_is_made_of_the_plain_statistics():
         assert interval.low < interval.mean < interval.high
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_truth_about_as_often_as_they_say():
     truth = agreement(judges(n_queries=1000, seed=99), samples=10).alpha.mean
     intervals = [agreement(judges(seed=seed), samples=200).alpha for seed in range(40)]

@@ -124,6 +124,7 @@ def test_intervals_cover_what_all_judgments_of_all_queries_would_say():
     assert np.mean(gaps_hold) > 0.91
 
 
+@pytest.mark.slow
 def test_intervals_cover_a_rate_so_low_that_most_estimates_find_nothing():
     queries = [LabelledQuery(f"q{number:04}", "en", "written", "words") for number in range(2000)]
     rng = np.random.default_rng(5)

@@ -52,6 +52,7 @@ def test_photos_are_embedded_once_for_all_experiments(folder, cache, embedded):
     assert (same.photos, same.intervals) == (first.photos, first.intervals)
 
 
+@pytest.mark.slow
 def test_figures_are_those_of_a_library_made_for_them_alone(folder):
     (kept,) = Experiment(shades(folder), [EXACT]).run().results
     (alone,) = Experiment(shades(folder), [EXACT], cache=None).run().results

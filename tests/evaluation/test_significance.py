@@ -29,6 +29,7 @@ def test_interval_covers_the_true_mean_about_as_often_as_it_says():
     assert 0.91 <= covered / 300 <= 0.98
 
 
+@pytest.mark.slow
 def test_clustered_interval_covers_the_true_mean_where_the_plain_one_does_not():
     rng = np.random.default_rng(1)
     plain = clustered = 0

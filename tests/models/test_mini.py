@@ -50,6 +50,7 @@ def test_a_row_does_not_depend_on_the_batch(mini):
     np.testing.assert_array_equal(together, alone)
 
 
+@pytest.mark.slow
 def test_photo_rows_do_not_depend_on_the_batch(mini):
     rng = np.random.default_rng(0)
     photos = [

@@ -145,6 +145,7 @@ def test_what_is_no_trie_is_refused(tmp_path):
         Pieces.open(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_shipped_trie_is_made_of_the_shipped_pieces(tmp_path):
     names = (MINI_DATA / "pieces.txt").read_text(encoding="utf-8").split("\n")
     scores = np.load(MINI_DATA / "piece_scores.npy").astype(float).tolist()

@@ -156,6 +156,7 @@ def test_a_picture_that_is_a_part_of_itself_is_refused():
     assert reason(content) == "too complex"
 
 
+@pytest.mark.slow
 def test_what_phones_write_is_not_too_complex():
     photo = heic(halves((2_000, 1_500)), tile_size=256, thumbnails=[320])
     assert excess(photo, "HEIF") is None

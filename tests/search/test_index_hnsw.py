@@ -105,6 +105,7 @@ def test_new_rows_between_old_ones_are_found_at_their_places(many):
     assert neighbors.rows[[0, 501, 1_002], 0].tolist() == [0, 501, 1_002]
 
 
+@pytest.mark.slow
 def test_a_graph_that_grew_and_shrank_again_and_again_stays_good(many, near_queries):
     rng = np.random.default_rng(8)
     labels = np.arange(1_000)

@@ -68,6 +68,7 @@ def test_a_filter_that_forbids_what_is_nearest_is_seen_through(index, exact, que
         assert recall_at_k(neighbors, truth) >= 0.9
 
 
+@pytest.mark.slow
 def test_a_scan_goes_on_over_lists_without_an_allowed_row():
     """After many such lists those to come are still taken to hold what is left of the allowed."""
     rng = np.random.default_rng(0)
@@ -147,22 +148,24 @@ def test_more_recall_reads_more_rows(index, queries):
     assert counts[2] < 0.6 * N * len(queries["text"])
 
 
-def test_the_recall_of_a_call_goes_before_that_of_the_index(vectors, exact, queries):
-    careless = IvfIndex(vectors, recall=0.3)
+def test_the_recall_of_a_call_goes_before_that_of_the_index(vectors, index, exact, queries):
+    careless = IvfIndex(vectors, recall=0.3, lists=index._lists)
     truth = exact.search(queries["text"], 20)
     low = recall_at_k(careless.search(queries["text"], 20), truth)
     assert low < recall_at_k(careless.search(queries["text"], 20, recall=0.99), truth)
 
 
 @pytest.mark.parametrize(("n_mixed", "gap"), [(2, 1.5), (6, 3.0)])
-def test_texts_that_were_learnt_from_are_searched_as_far_as_they_need(vectors, exact, n_mixed, gap):
+def test_texts_that_were_learnt_from_are_searched_as_far_as_they_need(
+    vectors, index, exact, n_mixed, gap
+):
     """As texts do, they lie between photos and apart from all of them."""
     rng = np.random.default_rng(6)
     mixed = vectors[rng.integers(0, N, (240, n_mixed))].sum(axis=1)
     texts = unit_rows(mixed + gap * unit_rows(rng.standard_normal((1, DIM))).astype(np.float32))
     asked, known = texts[:112], texts[112:]
     truth = exact.search(asked, 20)
-    index = IvfIndex(vectors)
+    index = IvfIndex(vectors, lists=index._lists)
     assert index.wants_texts
 
     def errors():
@@ -180,8 +183,8 @@ def test_texts_that_were_learnt_from_are_searched_as_far_as_they_need(vectors, e
     assert sum(read_for_photos()) < 1.1 * sum(photos)
 
 
-def test_what_was_learnt_stays(vectors, exact, queries, tmp_path):
-    index = IvfIndex(vectors)
+def test_what_was_learnt_stays(vectors, index, queries, tmp_path):
+    index = IvfIndex(vectors, lists=index._lists)
     index.learn(queries["text"])
     index.save(tmp_path)
     opened = IvfIndex.open(tmp_path, vectors, Config(index="clustered"), labels=index.labels)
@@ -302,8 +305,8 @@ def test_a_bitmap_and_a_mask_allow_the_same(index, queries, members):
 
 
 @pytest.mark.parametrize("gather_below", [1, N])
-def test_gathering_and_scanning_agree(vectors, exact, queries, members, gather_below):
-    index = IvfIndex(vectors, gather_below=gather_below)
+def test_gathering_and_scanning_agree(vectors, index, exact, queries, members, gather_below):
+    index = IvfIndex(vectors, gather_below=gather_below, lists=index._lists)
     for mask in masks(members).values():
         neighbors = index.search(queries["text"], 20, allowed=mask)
         assert recall_at_k(neighbors, exact.search(queries["text"], 20, allowed=mask)) >= 0.98
@@ -345,8 +348,7 @@ def test_a_batch_is_answered_as_its_queries_are_one_by_one(index, queries):
         assert together.rows[number].tolist() == alone.rows[0].tolist()
 
 
-def test_many_threads_may_search_at_once(vectors, queries):
-    index = IvfIndex(vectors)
+def test_many_threads_may_search_at_once(index, queries):
     expected = index.search(queries["text"], 7).rows.tolist()
     answers = []
 

@@ -62,6 +62,7 @@ def test_a_ground_draws_the_same_photos_each_time(demo):
     assert len(one.queries) == 5
 
 
+@pytest.mark.slow
 def test_grounds_are_measured_with_intervals(demo, tmp_path):
     ground = Ground("few", True, "demo", n_photos=30, languages=("en",))
     (row,) = measure_grounds(

@@ -67,6 +67,7 @@ def test_perfect_scores_show_the_error_that_chance_alone_makes():
     assert covered >= 34
 
 
+@pytest.mark.slow
 def test_interval_of_the_error_covers_the_true_one():
     far = clustered_pairs(clusters=40_000, seed=99, bias=0.5)
     true = measure_reliability(*far[:2], clusters=far[2], samples=10).ece_plain
@@ -299,6 +300,7 @@ def test_the_lab_finds_fitted_curves_reliable_and_bare_ones_not(collection):
     json.dumps(measured, allow_nan=False)
 
 
+@pytest.mark.slow
 def test_the_lab_finds_the_same_again(collection):
     engines, query_set = collection
     once, again = (measure(engines["sharp"], query_set, samples=30, seed=4) for _ in range(2))

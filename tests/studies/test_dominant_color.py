@@ -61,6 +61,7 @@ def test_a_measurement_adds_up(measured):
     assert gain["low"] <= gain["mean"] <= gain["high"]
 
 
+@pytest.mark.slow
 def test_weights_are_learnt_towards_what_judges_say():
     weights = learn_weights(read_judged_photos("tune", ["demo"]))
     assert list(weights) == list(VOTE_WEIGHTS)

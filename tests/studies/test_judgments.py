@@ -54,6 +54,7 @@ def test_a_word_that_nobody_judged_is_named(judged):
         measure(judged, same={"a bird": "dog"})
 
 
+@pytest.mark.slow
 def test_the_bundled_judgments_agree_and_come_out_again():
     again = recompute({"parameters": {"samples": 50, "seed": 0}})
     assert again["metrics"]["n_queries"] == len(SAME_MEANING)

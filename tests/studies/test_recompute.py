@@ -78,6 +78,7 @@ def test_effort_is_set_anew_for_every_point():
     assert np.all(np.array(again) > 0)
 
 
+@pytest.mark.slow
 def test_the_effort_of_the_clustered_index_is_the_recall_that_is_asked_for():
     system = {"M": 16, "ef_construction": 200, "index": "clustered", "step_rows": 4}
     about = {"system": system, "n_queries": 6, "k": 10, "n_photos": 2_000}

@@ -138,6 +138,7 @@ def test_every_way_to_mix_is_the_photo_alone_without_words(collection, conflicts
         assert run_mixing(engine, conflicts, [0.0], mixing) == [first]
 
 
+@pytest.mark.slow
 def test_the_lab_finds_the_same_again_and_says_which_weight_is_best(collection):
     engine, query_set = collection
     once, again = (measure(engine, query_set, alphas=FEW, samples=30) for _ in range(2))

@@ -138,6 +138,7 @@ def test_hard_photos_are_others_that_look_alike():
     assert sorted(everyone.tolist()) == list(range(400))
 
 
+@pytest.mark.slow
 def test_training_goes_on_from_a_state_as_if_it_had_never_stopped(tmp_path):
     train, held_out = random_pairs(60), random_pairs(30, seed=1)
     whole = Trainer(train, held_out, QUICK)

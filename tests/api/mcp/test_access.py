@@ -224,6 +224,7 @@ def test_half_a_character_is_refused(server, token, text):
     assert "error" in answer.json()
 
 
+@pytest.mark.slow
 def test_64_clients_at_once_each_get_their_own_answer(server, token):
     colors = ("red", "blue", "green", "black")
 
