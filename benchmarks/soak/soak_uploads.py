@@ -179,13 +179,16 @@ def main() -> None:
             server.stop()
     rows = {"quiet": quiet, "attacked": beside}
     metrics = {
-        f"{phase}.{name}": value
+        f"{phase} {name}": value
         for phase, row in rows.items()
         for name, value in row.items()
         if name != "statuses"
     }
     ratio = beside["text_p99_ms"] / max(quiet["text_p99_ms"], 1e-9)
     metrics |= {
+        "uploads asked": options.uploads,
+        "attackers": ATTACKERS,
+        "connections": ATTACKERS * CONNECTIONS,
         "text_p99_ratio": round(ratio, 2),
         "base_mib": round(base),
         "after_mib": round(after),

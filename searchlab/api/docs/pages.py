@@ -26,8 +26,9 @@ from markupsafe import Markup, escape
 from searchlab import __version__
 from searchlab.api.docs.mcp_clients import list_clients
 from searchlab.api.docs.openapi import EncodedDocument, build_document
+from searchlab.api.docs.promises import PROMISES
 from searchlab.api.docs.reading import read_document, read_schemas
-from searchlab.api.docs.security import NOT_PROMISED, PEOPLE, PROMISES
+from searchlab.api.docs.security import NOT_PROMISED, PEOPLE
 from searchlab.api.http.context import context_of
 from searchlab.api.mcp.catalog import TOOLS
 from searchlab.api.mcp.routes import is_installed
