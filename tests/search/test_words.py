@@ -373,7 +373,6 @@ def test_a_library_that_changed_answers_as_one_indexed_afresh(make_table, states
         check_equal(index, afresh, ["river castle", "owl", "Zürich 0042", "雪山", "sunet"])
 
 
-@pytest.mark.slow
 def test_many_small_changes_leave_few_segments(make_table):
     plain = make_table(*({} for _ in range(200)))
     index = None
