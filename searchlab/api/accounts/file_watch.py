@@ -52,7 +52,7 @@ class FileWatch:
         self._file = file
         self._notes = notes
         self._nodes: dict[str, _Node | None] = {}
-        self._n_used = 0  # connections that hold the journal open, so that SQLite removes none
+        self._used: set[int] = set()  # connections that hold the journal, so that it must stay
         self._lost = ""  # the side file that is gone, which other processes may still have open
         self._problem = ""
         if notes is not None:
@@ -97,11 +97,11 @@ class FileWatch:
             if node is not None and node == _node_of(self._file):  # its first use made the journal
                 self._remember(node)
                 record.info["used"] = True
-                self._n_used += 1
+                self._used.add(id(record))
 
         @event.listens_for(engine, "close")
         def _forget(_connection: Any, record: Any) -> None:
-            self._n_used -= record.info.get("used", False)
+            self._used.discard(id(record))
             record.info["used"] = False
 
     def confirm(self, opened: _Node | None) -> None:
@@ -143,7 +143,7 @@ class FileWatch:
         lost = [side for side in known if sides[side] != known[side]]
         if node != self._nodes[""] or not lost:
             self._lost = ""
-        elif self._n_used or self._lost:
+        elif self._used or self._lost:
             self._lost = self._lost or lost[0]
             self._refuse(
                 f"{self._file} must have the {self._lost} file that is open beside it, got none; "
