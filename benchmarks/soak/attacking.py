@@ -1,15 +1,10 @@
-"""Attackers who upload pictures that are heavy to decode, in a process of their own.
-
-They stand in for other machines, so they give way to the server that they attack.
-"""
+"""Attackers who upload pictures that are heavy to decode; they stand in for other machines."""
 
 from __future__ import annotations
 
 import asyncio
 import io
 import itertools
-import multiprocessing
-import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -17,12 +12,12 @@ from multiprocessing.connection import Connection
 
 from PIL import Image
 
+from benchmarks.soak.apart import apart
 from benchmarks.soak.http_client import BrokenConnection, HttpClient, NotConnected
 
 SIDE, SCANS = 11_300, 99
 CONNECTIONS = 4
 _STILL_DECODED = (2_000, 30)  # side and scans
-_NICE = 10
 
 
 def repeat_scans(side: int, times: int) -> bytes:
@@ -45,23 +40,15 @@ def attacked(url: str, keys: Sequence[str]) -> Iterator[Counter[str]]:
     Yields:
         How many of their requests had which status; filled when the block ends.
     """
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_attack, args=(url, keys, theirs), daemon=True)
     answers = Counter[str]()
-    process.start()
-    try:
-        ours.recv()  # the pictures are made
+    with apart(_attack, url, keys) as attackers:
+        attackers.recv()  # the pictures are made
         yield answers
-        ours.send("end")
-        answers.update(ours.recv())
-    finally:
-        process.kill()
-        process.join()
+        attackers.send("end")
+        answers.update(attackers.recv())
 
 
 def _attack(url: str, keys: Sequence[str], asker: Connection) -> None:
-    os.nice(_NICE)
     pictures = [repeat_scans(SIDE, SCANS), repeat_scans(*_STILL_DECODED)]
     asker.send("ready")
     asker.send(asyncio.run(_attack_until_told(url, keys, pictures, asker)))

@@ -5,10 +5,10 @@
 
 A server of two workers with its usual limits, over the bundled photos. One account searches by its
 own picture, one after the other until --uploads (100) are answered, while another one searches by
-texts. First nobody else is there (`quiet`); then eight accounts of the free plan send uploads from
-another process over four connections each, as fast as they are answered (`attacked`): progressive
-JPEGs of 11,300 pixels square whose last scan is repeated 99 times, and the heaviest of that kind
-that is still decoded.
+texts. First nobody else is there (`quiet`); then eight accounts of the free plan send uploads over
+four connections each, as fast as they are answered (`attacked`), from a process that gives way to
+the server, as other machines would: progressive JPEGs of 11,300 pixels square whose last scan is
+repeated 99 times, and the heaviest of that kind that is still decoded.
 
 Writes results/http/<dataset>/uploads.json: how many uploads and texts were answered, their times,
 what the attackers got, and the memory of all processes of the server before, at most and after.

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 
 import psutil
 
+from benchmarks.soak.apart import apart
+
 _EVERY_S = 0.5
-_NICE = 10
 
 
 def memory_mib(pid: int) -> float:
@@ -30,22 +29,14 @@ def weighed(pid: int) -> Iterator[list[float]]:
     Yields:
         What they held at most, in MiB; filled when the block ends.
     """
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_weigh, args=(pid, theirs), daemon=True)
     most: list[float] = []
-    process.start()
-    try:
+    with apart(_weigh, pid) as scales:
         yield most
-        ours.send("end")
-        most.append(ours.recv())
-    finally:
-        process.kill()
-        process.join()
+        scales.send("end")
+        most.append(scales.recv())
 
 
 def _weigh(pid: int, asker: Connection) -> None:
-    os.nice(_NICE)
     most = 0.0
     while not asker.poll(_EVERY_S):
         most = max(most, memory_mib(pid))

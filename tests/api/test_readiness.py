@@ -129,7 +129,7 @@ def test_a_lock_of_another_process_is_named_for_what_it_is(tmp_path, monkeypatch
 
 def test_a_table_that_is_locked_on_a_server_is_not_ready(worker):
     if worker.database.file is not None:
-        pytest.skip("of PostgreSQL")
+        pytest.skip("SQLite locks no single table")
     with worker.database.engine.connect() as other:
         other.exec_driver_sql("LOCK TABLE alembic_version")
         assert worker.look() == ("the database does not take a write within 2 s",)

@@ -78,12 +78,12 @@ class Decoders:
 
     def _take(self) -> _Process:
         with self._lock:
-            while self._idle:
-                process = self._idle.pop()
-                if process.lives:
-                    return process
+            for process in [process for process in self._idle if not process.lives]:
+                self._idle.remove(process)
                 self._all.discard(process)
                 process.kill()
+            if self._idle:
+                return self._idle.pop()
             stays = not any(process.stays and process.lives for process in self._all)
             try:
                 process = _Process(stays=stays)

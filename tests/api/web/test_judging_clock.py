@@ -25,7 +25,7 @@ def test_a_clock_that_is_set_while_somebody_looks_changes_no_time(
     now = time.time
     with monkeypatch.context() as patch:
         patch.setattr(time, "time", lambda: now() + jump_s)
-        time.sleep(0.05)
+        time.sleep(0.05)  # what the judge looks for
         judge.post(f"/judge/{task.name}/{view}", data=sent)
     (journal,) = task.journals()
     (entry,) = journal.entries
