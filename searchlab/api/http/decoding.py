@@ -98,11 +98,11 @@ def open_for_model(content: bytes, input_size: int) -> Image.Image:
 
 
 def main() -> None:
-    """Run as `python -m searchlab.api.http.decoding IDLE_S`, until the end of standard input.
+    """Run as `python -m searchlab.api.http.decoding [IDLE_S]`, until the end of standard input.
 
-    Without a picture for IDLE_S seconds it ends by itself; `inf` is for ever.
+    Without a picture for IDLE_S seconds it ends by itself; `inf`, the default, is for ever.
     """
-    idle_s = float(sys.argv[1])
+    idle_s = float(sys.argv[1]) if len(sys.argv) > 1 else math.inf
     os.nice(NICE)
     _limit(resource.RLIMIT_AS, _address_space() + MEMORY_BYTES)
     _limit(resource.RLIMIT_CORE, 0)
