@@ -7,7 +7,10 @@ import pytest
 
 import searchlab
 from searchlab.errors import InputError
+from searchlab.evaluation.provenance import code_version as code_version_module
 from searchlab.evaluation.provenance.code_version import (
+    _kept_version,
+    _state_of,
     _version_below,
     code_version,
     import_closure,
@@ -60,7 +63,7 @@ FILES = {
 
 def version_of(folder, entry="searchlab.studies.recall"):
     modules_below.cache_clear()
-    return _version_below.__wrapped__(folder / "searchlab", (entry,))
+    return _version_below(folder / "searchlab", (entry,))
 
 
 @pytest.fixture
@@ -152,6 +155,62 @@ def test_what_it_does_not_reach_keeps_the_version(write):
 def test_a_module_that_is_not_there_is_refused():
     with pytest.raises(InputError, match=r"got searchlab\.nowhere"):
         code_version("searchlab.nowhere")
+
+
+# -- what is kept -----------------------------------------------------------------------------
+
+ENTRY = ("searchlab.errors",)
+
+
+@pytest.fixture
+def kept(tmp_path, monkeypatch):
+    """Where versions are kept, in a cache of its own."""
+    monkeypatch.setenv("SEARCHLAB_CACHE", str(tmp_path / "cache"))
+    yield tmp_path / "cache" / "code.json"
+    _kept_version.cache_clear()
+
+
+def next_process():
+    _kept_version.cache_clear()
+    _state_of.cache_clear()
+    return code_version(*ENTRY)
+
+
+def test_a_version_is_computed_once_for_all_processes(kept):
+    version = next_process()
+    assert version == _version_below(PACKAGE, ENTRY)
+    assert version in kept.read_text()
+    kept.write_text(kept.read_text().replace(version, "as it was kept"))
+    assert next_process() == "as it was kept"
+    code_version("searchlab.progress")
+    assert next_process() == "as it was kept"
+
+
+@pytest.mark.parametrize("module", ["errors", "cli.serve"])
+def test_a_version_is_computed_anew_after_any_change(kept, tmp_path, monkeypatch, module):
+    version = next_process()
+    kept.write_text(kept.read_text().replace(version, "as it was kept"))
+    changed = {**modules_below(PACKAGE), f"searchlab.{module}": tmp_path / "changed.py"}
+    (tmp_path / "changed.py").write_text("x = 1")
+    with monkeypatch.context() as patch:
+        patch.setattr(code_version_module, "modules_below", lambda _: changed)
+        assert _state_of.__wrapped__(PACKAGE) != _state_of(PACKAGE)
+        assert next_process() != "as it was kept"
+    assert next_process() == version  # what was kept of the former state is gone
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"state": 1}', '{"versions": {}}'])
+def test_a_broken_cache_is_computed_anew(kept, text):
+    version = next_process()
+    kept.write_text(text)
+    assert next_process() == version
+    assert version in kept.read_text()
+
+
+def test_without_a_cache_it_is_computed_each_time(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("SEARCHLAB_CACHE", str(tmp_path / "file"))
+    assert next_process() == next_process()
 
 
 # -- the studies ------------------------------------------------------------------------------

@@ -11,8 +11,8 @@ import pytest
 from searchlab.errors import InputError
 from searchlab.evaluation import bars, experiments
 from searchlab.evaluation.bars import ConsoleProgress, bars_in_a_terminal
+from searchlab.evaluation.caches import cache_folder
 from searchlab.evaluation.datasets import read_dataset
-from searchlab.evaluation.datasets.photo_cache import cache_folder
 from searchlab.evaluation.experiments import Experiment
 from searchlab.models.palette.embedder import PaletteEmbedder
 from searchlab.progress import Progress

@@ -1,37 +1,23 @@
-"""Where photos of datasets are kept that were embedded to be evaluated, unless a folder is named.
-
-SEARCHLAB_CACHE names the folder; else it is `searchlab` in the user's folder of caches. All of it
-can be deleted at any time.
-"""
+"""Where photos that were embedded to be evaluated are kept, unless a folder is named."""
 
 from __future__ import annotations
 
-import os
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from searchlab.errors import InputError
+from searchlab.evaluation.caches import ENVIRONMENT, cache_folder
 from searchlab.files import digest_of
 
 if TYPE_CHECKING:
     from searchlab.evaluation.datasets import Dataset
-
-ENVIRONMENT: Final = "SEARCHLAB_CACHE"
 
 
 class Cache(Enum):
     """Which cache is meant where no folder is named."""
 
     OF_THE_USER = "of the user"
-
-
-def cache_folder() -> Path:
-    """Return the user's folder of caches for searchlab; it may not be there yet."""
-    if named := os.environ.get(ENVIRONMENT):
-        return Path(named).expanduser()
-    caches = os.environ.get("XDG_CACHE_HOME")
-    return (Path(caches) if caches else Path.home() / ".cache") / "searchlab"
 
 
 def photo_cache(dataset: Dataset, *, code: str, model_id: str) -> Path:

@@ -4,18 +4,27 @@ It covers every module of searchlab that imports reach from the entry points of 
 hashes statements, not files: moving, renaming, splitting or joining modules does not change it, nor
 do comments, docstrings, layout and imports for types alone. Renaming a function, changing a number
 or swapping two lines within a function does change it.
+
+To parse the package takes seconds, so that versions are kept in the user's cache for as long as no
+file of it changes.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
+import json
 import re
+import sys
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from searchlab import __version__
 from searchlab.errors import InputError
+from searchlab.evaluation.caches import cache_folder
+from searchlab.files import write_atomically
 
 _PACKAGE = Path(__file__).parents[2]
 _MODULE_NAME = re.compile(r"\bsearchlab(\.\w+)+")
@@ -33,12 +42,44 @@ def code_version(*entries: str) -> str:
     Raises:
         InputError: There is no such module.
     """
-    return _version_below(_PACKAGE, entries)
+    return _kept_version(entries)
 
 
 @cache
+def _kept_version(entries: tuple[str, ...]) -> str:
+    """Return a version out of the user's cache, or compute it and keep it there."""
+    state, name = _state_of(_PACKAGE), " ".join(entries)
+    file = cache_folder() / "code.json"
+    kept = _read_kept(file, state)
+    if name not in kept:
+        kept[name] = _version_below(_PACKAGE, entries)
+        with suppress(OSError):  # it is computed each time where nothing can be written
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(file, json.dumps({"state": state, "versions": kept}).encode())
+    return kept[name]
+
+
+@cache
+def _state_of(package: Path) -> str:
+    """Hash the bytes of all that a version depends on, and what unparses them."""
+    digest = hashlib.sha256(f"{__version__} {sys.version_info[:2]}".encode())
+    for name, path in modules_below(package).items():
+        digest.update(f"\0{name}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _read_kept(file: Path, state: str) -> dict[str, str]:
+    """Read the versions of a state by their entries; none if there are none, or of another."""
+    try:
+        kept = json.loads(file.read_bytes())
+        return dict(kept["versions"]) if kept["state"] == state else {}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
 def _version_below(package: Path, entries: tuple[str, ...]) -> str:
-    names = import_closure(modules_below(package), entries)
+    modules = modules_below(package)
+    names = import_closure(modules, entries)
     statements = set().union(*(_statements(package, name) for name in names))
     digest = hashlib.sha256("\0".join(sorted(statements)).encode())
     return f"{__version__}+{digest.hexdigest()[:12]}"
@@ -72,26 +113,29 @@ def import_closure(modules: dict[str, Path], entries: tuple[str, ...]) -> list[s
         if name in reached or name not in modules or "." not in name:
             continue
         reached.add(name)
-        ahead += [name.rpartition(".")[0], *_imports(modules[name])]
+        ahead += [name.rpartition(".")[0], *_read(modules[name]).imports]
     return sorted(reached)
 
 
+class _Module(NamedTuple):
+    tree: ast.Module  # without what is imported for types alone
+    imports: list[str]  # all that it may import, both modules and names
+
+
 @cache
-def _parse(path: Path) -> ast.Module:
+def _read(path: Path) -> _Module:
     tree = ast.parse(path.read_bytes())
     tree.body = [node for node in tree.body if not _is_for_types(node)]
-    return tree
+    return _Module(tree, _imports(tree))
 
 
 def _is_for_types(node: ast.stmt) -> bool:
     return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
 
 
-@cache
-def _imports(path: Path) -> list[str]:
-    """List everything that a file may import, both modules and names."""
+def _imports(tree: ast.Module) -> list[str]:
     names = []
-    for node in ast.walk(_parse(path)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -105,7 +149,7 @@ def _imports(path: Path) -> list[str]:
 def _statements(package: Path, name: str) -> frozenset[str]:
     """Return the statements at the top of a module, and what it imports, as plain text."""
     modules = modules_below(package)
-    tree = ast.parse(ast.unparse(_parse(modules[name])))  # a copy, since it is changed below
+    tree = _read(modules[name]).tree  # which is changed below, and of no further use
     imported = {
         f"import {alias.name} as {alias.asname}"
         for node in ast.walk(tree)
