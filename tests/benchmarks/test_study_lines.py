@@ -9,7 +9,8 @@ from searchlab.evaluation.provenance.code_version import import_closure, modules
 from searchlab.evaluation.provenance.registry import STUDIES
 
 ROOT = Path(__file__).parents[2]
-MODULES = modules_below(ROOT / "searchlab")
+PACKAGE = ROOT / "searchlab"
+MODULES = modules_below(PACKAGE)
 BENCHMARKS = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts): path
     for path in sorted((ROOT / "benchmarks").rglob("*.py"))
@@ -92,7 +93,7 @@ def test_every_benchmark_has_a_line_that_covers_what_it_measures(script):
     assert recorded
     assert recorded <= set(STUDIES)
     entries = tuple(entry for name in recorded for entry in STUDIES[name].code)
-    covered = import_closure(MODULES, entries)
+    covered = import_closure(PACKAGE, entries)
     imported = {
         module
         for name in with_helpers(script)

@@ -1,22 +1,22 @@
 """The hash of code: what keeps it, what changes it, and what every study reaches."""
 
 import importlib.util
+import json
 from pathlib import Path
 
 import pytest
 
 import searchlab
 from searchlab.errors import InputError
-from searchlab.evaluation.provenance import code_version as code_version_module
 from searchlab.evaluation.provenance.code_version import (
-    _kept_version,
-    _state_of,
+    _modules_of,
     _version_below,
     code_version,
     import_closure,
     modules_below,
 )
 from searchlab.evaluation.provenance.registry import STUDIES, study_of
+from searchlab.evaluation.provenance.statements import read_module
 
 PACKAGE = Path(searchlab.__file__).parent
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -59,6 +59,8 @@ FILES = {
     "studies/plots.py": "class Plot:\n    size = 3\n",
     "studies/recall.py": RECALL,
 }
+
+REACHED = ("engine.py", "kernels.py", "scores.py", "studies/recall.py", "ties.py")
 
 
 def version_of(folder, entry="searchlab.studies.recall"):
@@ -159,58 +161,90 @@ def test_a_module_that_is_not_there_is_refused():
 
 # -- what is kept -----------------------------------------------------------------------------
 
-ENTRY = ("searchlab.errors",)
+
+@pytest.fixture
+def small(tmp_path, monkeypatch):
+    """A small package, whose modules are kept in a cache of their own."""
+    monkeypatch.setenv("SEARCHLAB_CACHE", str(tmp_path / "cache"))
+    for name, text in FILES.items():
+        file = tmp_path / "searchlab" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return tmp_path / "searchlab"
 
 
 @pytest.fixture
-def kept(tmp_path, monkeypatch):
-    """Where versions are kept, in a cache of its own."""
-    monkeypatch.setenv("SEARCHLAB_CACHE", str(tmp_path / "cache"))
-    yield tmp_path / "cache" / "code.json"
-    _kept_version.cache_clear()
+def parsed(monkeypatch):
+    """Sources that were parsed."""
+    sources = []
+
+    def note(source, modules):
+        sources.append(source.decode())
+        return read_module(source, modules)
+
+    monkeypatch.setattr("searchlab.evaluation.provenance.code_version.read_module", note)
+    return sources
 
 
-def next_process():
-    _kept_version.cache_clear()
-    _state_of.cache_clear()
-    return code_version(*ENTRY)
+def in_the_next_process(package):
+    for known in (modules_below, _modules_of, _version_below):
+        known.cache_clear()
+    return _version_below(package, ("searchlab.studies.recall",))
 
 
-def test_a_version_is_computed_once_for_all_processes(kept):
-    version = next_process()
-    assert version == _version_below(PACKAGE, ENTRY)
-    assert version in kept.read_text()
-    kept.write_text(kept.read_text().replace(version, "as it was kept"))
-    assert next_process() == "as it was kept"
-    code_version("searchlab.progress")
-    assert next_process() == "as it was kept"
+def test_a_module_is_parsed_once_for_all_processes(small, parsed):
+    version = in_the_next_process(small)
+    assert sorted(parsed) == sorted(FILES[name] for name in REACHED)
+    parsed.clear()
+    assert in_the_next_process(small) == version
+    assert parsed == []
+    (small / "scores.py").write_text(BEST.replace("max", "sum") + WORST)
+    changed = in_the_next_process(small)
+    assert changed != version
+    assert parsed == [(small / "scores.py").read_text()]
+    (small / "scores.py").write_text(BEST + WORST)
+    assert in_the_next_process(small) == version
 
 
-@pytest.mark.parametrize("module", ["errors", "cli.serve"])
-def test_a_version_is_computed_anew_after_any_change(kept, tmp_path, monkeypatch, module):
-    version = next_process()
-    kept.write_text(kept.read_text().replace(version, "as it was kept"))
-    changed = {**modules_below(PACKAGE), f"searchlab.{module}": tmp_path / "changed.py"}
-    (tmp_path / "changed.py").write_text("x = 1")
-    with monkeypatch.context() as patch:
-        patch.setattr(code_version_module, "modules_below", lambda _: changed)
-        assert _state_of.__wrapped__(PACKAGE) != _state_of(PACKAGE)
-        assert next_process() != "as it was kept"
-    assert next_process() == version  # what was kept of the former state is gone
+def test_where_a_module_comes_all_are_read_anew(small, parsed):
+    """What names a module is left out of the hash, and which names those are has changed."""
+    version = in_the_next_process(small)
+    (small / "pages.py").write_text("x = 1")
+    parsed.clear()
+    assert in_the_next_process(small) == version
+    assert len(parsed) == len(REACHED)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"state": 1}', '{"versions": {}}'])
-def test_a_broken_cache_is_computed_anew(kept, text):
-    version = next_process()
-    kept.write_text(text)
-    assert next_process() == version
-    assert version in kept.read_text()
+def test_modules_kept_for_one_study_are_there_for_the_next(small, parsed):
+    in_the_next_process(small)
+    parsed.clear()
+    assert _version_below(small, ("searchlab.studies.plots",))
+    assert parsed == [FILES["studies/plots.py"]]
+    in_the_next_process(small)
+    assert _version_below(small, ("searchlab.studies.plots",))
+    assert parsed == [FILES["studies/plots.py"]]
 
 
-def test_without_a_cache_it_is_computed_each_time(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"state": 1}', '"x"', '{"state": %s, "modules": {"a": [1]}}']
+)
+def test_a_broken_cache_is_read_anew(small, parsed, text):
+    version = in_the_next_process(small)
+    kept = small.parent / "cache" / "code.json"
+    kept.write_text(text.replace("%s", json.dumps(json.loads(kept.read_text())["state"])))
+    parsed.clear()
+    assert in_the_next_process(small) == version
+    assert len(parsed) == len(REACHED)
+    parsed.clear()
+    assert in_the_next_process(small) == version
+    assert parsed == []
+
+
+def test_without_a_cache_modules_are_read_each_time(small, parsed, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("SEARCHLAB_CACHE", str(tmp_path / "file"))
-    assert next_process() == next_process()
+    assert in_the_next_process(small) == in_the_next_process(small)
+    assert len(parsed) == 2 * len(REACHED)
 
 
 # -- the studies ------------------------------------------------------------------------------
@@ -231,4 +265,4 @@ def test_a_study_names_code_that_is_there_and_how_its_figures_are_checked(name):
         assert callable(function) if study.recompute else function is None
     module = study.recompute.partition(":")[0]
     if module.startswith("searchlab"):
-        assert module in import_closure(modules_below(PACKAGE), study.code)
+        assert module in import_closure(PACKAGE, study.code)

@@ -5,32 +5,27 @@ hashes statements, not files: moving, renaming, splitting or joining modules doe
 do comments, docstrings, layout and imports for types alone. Renaming a function, changing a number
 or swapping two lines within a function does change it.
 
-To parse the package takes seconds, so that versions are kept in the user's cache for as long as no
-file of it changes.
+To read all modules takes seconds, so that what was read stays in the user's cache.
 """
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
-import re
 import sys
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 from searchlab import __version__
 from searchlab.errors import InputError
 from searchlab.evaluation.caches import cache_folder
+from searchlab.evaluation.provenance import statements
+from searchlab.evaluation.provenance.statements import ModuleCode, read_module
 from searchlab.files import write_atomically
 
 _PACKAGE = Path(__file__).parents[2]
-_MODULE_NAME = re.compile(r"\bsearchlab(\.\w+)+")
-_REGISTERED = re.compile(r"(searchlab(?:\.\w+)+):\w+")  # a registry's entry, imported when used
-_ONLY_TYPES = ("__future__", "collections.abc", "typing")
-_FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
+_KEPT = "code.json"
 
 
 def code_version(*entries: str) -> str:
@@ -42,46 +37,16 @@ def code_version(*entries: str) -> str:
     Raises:
         InputError: There is no such module.
     """
-    return _kept_version(entries)
+    return _version_below(_PACKAGE, entries)
 
 
 @cache
-def _kept_version(entries: tuple[str, ...]) -> str:
-    """Return a version out of the user's cache, or compute it and keep it there."""
-    state, name = _state_of(_PACKAGE), " ".join(entries)
-    file = cache_folder() / "code.json"
-    kept = _read_kept(file, state)
-    if name not in kept:
-        kept[name] = _version_below(_PACKAGE, entries)
-        with suppress(OSError):  # it is computed each time where nothing can be written
-            file.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(file, json.dumps({"state": state, "versions": kept}).encode())
-    return kept[name]
-
-
-@cache
-def _state_of(package: Path) -> str:
-    """Hash the bytes of all that a version depends on, and what unparses them."""
-    digest = hashlib.sha256(f"{__version__} {sys.version_info[:2]}".encode())
-    for name, path in modules_below(package).items():
-        digest.update(f"\0{name}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
-
-
-def _read_kept(file: Path, state: str) -> dict[str, str]:
-    """Read the versions of a state by their entries; none if there are none, or of another."""
-    try:
-        kept = json.loads(file.read_bytes())
-        return dict(kept["versions"]) if kept["state"] == state else {}
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}
-
-
 def _version_below(package: Path, entries: tuple[str, ...]) -> str:
-    modules = modules_below(package)
-    names = import_closure(modules, entries)
-    statements = set().union(*(_statements(package, name) for name in names))
-    digest = hashlib.sha256("\0".join(sorted(statements)).encode())
+    modules = _modules_of(package)
+    names = import_closure(package, entries)
+    reached = set().union(*(modules.read(name).statements for name in names))
+    modules.keep()
+    digest = hashlib.sha256("\0".join(sorted(reached)).encode())
     return f"{__version__}+{digest.hexdigest()[:12]}"
 
 
@@ -95,14 +60,19 @@ def modules_below(package: Path) -> dict[str, Path]:
     return {name.removesuffix(".__init__"): path for name, path in files.items()}
 
 
-def import_closure(modules: dict[str, Path], entries: tuple[str, ...]) -> list[str]:
+def import_closure(package: Path, entries: tuple[str, ...]) -> list[str]:
     """List every module that imports reach, also imports within functions.
 
     The package itself is left out, since it only says where its public names are.
 
+    Args:
+        package: Folder of the package.
+        entries: Dotted names of modules or packages in it.
+
     Raises:
         InputError: An entry is none of the modules.
     """
+    modules = modules_below(package)
     if unknown := [name for name in entries if name not in modules]:
         msg = f"code is hashed from modules of searchlab, got {', '.join(unknown)}; check the names"
         raise InputError(msg)
@@ -113,107 +83,57 @@ def import_closure(modules: dict[str, Path], entries: tuple[str, ...]) -> list[s
         if name in reached or name not in modules or "." not in name:
             continue
         reached.add(name)
-        ahead += [name.rpartition(".")[0], *_read(modules[name]).imports]
+        ahead += [name.rpartition(".")[0], *_modules_of(package).read(name).imports]
     return sorted(reached)
 
 
-class _Module(NamedTuple):
-    tree: ast.Module  # without what is imported for types alone
-    imports: list[str]  # all that it may import, both modules and names
-
-
 @cache
-def _read(path: Path) -> _Module:
-    tree = ast.parse(path.read_bytes())
-    tree.body = [node for node in tree.body if not _is_for_types(node)]
-    return _Module(tree, _imports(tree))
+def _modules_of(package: Path) -> _Modules:
+    return _Modules(modules_below(package))
 
 
-def _is_for_types(node: ast.stmt) -> bool:
-    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+class _Modules:
+    """Modules that are read when they are asked for, or were by a process before this one."""
 
+    def __init__(self, paths: dict[str, Path]) -> None:
+        self._paths = paths
+        reader = Path(statements.__file__).read_bytes()
+        state = f"{sys.version_info[:2]} {sorted(paths)}".encode() + reader
+        self._state = hashlib.sha256(state).hexdigest()
+        self._kept = self._read_kept()
+        self._read: dict[str, tuple[str, ModuleCode]] = {}
 
-def _imports(tree: ast.Module) -> list[str]:
-    names = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            names += [match[1] for match in [_REGISTERED.fullmatch(node.value)] if match]
-    return names
+    def read(self, name: str) -> ModuleCode:
+        """Return the code of a module."""
+        if name not in self._read:
+            source = self._paths[name].read_bytes()
+            digest = hashlib.sha256(source).hexdigest()
+            kept = self._kept.get(name)
+            if kept is None or kept[0] != digest:
+                kept = digest, read_module(source, self._paths)
+            self._read[name] = kept
+        return self._read[name][1]
 
+    def keep(self) -> None:
+        """Keep what was read for the next process; where nothing can be written, it reads again."""
+        if all(self._kept.get(name) == read for name, read in self._read.items()):
+            return
+        self._kept = self._read_kept() | self._read
+        kept = json.dumps({"state": self._state, "modules": self._kept})
+        file = cache_folder() / _KEPT
+        with suppress(OSError):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(file, kept.encode())
 
-@cache
-def _statements(package: Path, name: str) -> frozenset[str]:
-    """Return the statements at the top of a module, and what it imports, as plain text."""
-    modules = modules_below(package)
-    tree = _read(modules[name]).tree  # which is changed below, and of no further use
-    imported = {
-        f"import {alias.name} as {alias.asname}"
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for alias in node.names
-        if _counts(node, alias, modules)
-    }
-    stripped = _Stripped(tree, modules).visit(tree)
-    return frozenset(imported | {ast.unparse(node) for node in stripped.body})
-
-
-def _counts(node: ast.Import | ast.ImportFrom, alias: ast.alias, modules: dict[str, Path]) -> bool:
-    """Tell whether an import matters: of another package, or under another name."""
-    if isinstance(node, ast.ImportFrom) and node.module in _ONLY_TYPES:
-        return False
-    from_here = isinstance(node, ast.ImportFrom) and node.module in modules
-    return not _names_module(node, alias, modules) and (not from_here or alias.asname is not None)
-
-
-def _names_module(
-    node: ast.Import | ast.ImportFrom, alias: ast.alias, modules: dict[str, Path]
-) -> bool:
-    below = f"{node.module}.{alias.name}" if isinstance(node, ast.ImportFrom) else alias.name
-    return below in modules
-
-
-class _Stripped(ast.NodeTransformer):
-    """Removes imports, docstrings and names of modules."""
-
-    def __init__(self, tree: ast.Module, modules: dict[str, Path]) -> None:
-        self._aliases = {
-            alias.asname or alias.name
-            for node in ast.walk(tree)
-            if isinstance(node, ast.ImportFrom)
-            for alias in node.names
-            if _names_module(node, alias, modules)
-        }
-
-    def generic_visit(self, node: ast.AST) -> ast.AST:
-        super().generic_visit(node)
-        if hasattr(node, "body") and isinstance(node.body, list):
-            documented = isinstance(node, ast.Module | ast.ClassDef | _FUNCTION)
-            node.body = _without_doc(node.body) if documented else node.body
-            if not node.body and not isinstance(node, ast.Module):
-                node.body = [ast.Pass()]
-        return node
-
-    def visit_Import(self, node: ast.Import) -> None:
-        return None
-
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        return None
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        return ast.Name("module", node.ctx) if node.id in self._aliases else node
-
-    def visit_Constant(self, node: ast.Constant) -> ast.AST:
-        if isinstance(node.value, str):
-            return ast.Constant(_MODULE_NAME.sub("searchlab", node.value))
-        return node
-
-
-def _without_doc(body: list[ast.stmt]) -> list[ast.stmt]:
-    first = body[0] if body else None
-    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-        return body[1:] if isinstance(first.value.value, str) else body
-    return body
+    def _read_kept(self) -> dict[str, tuple[str, ModuleCode]]:
+        """Return what was kept of modules of these names: the digest of each file, and its code."""
+        try:
+            kept = json.loads((cache_folder() / _KEPT).read_bytes())
+            if kept["state"] != self._state:
+                return {}
+            return {
+                name: (str(digest), ModuleCode(*code))
+                for name, (digest, code) in kept["modules"].items()
+            }
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            return {}
