@@ -89,9 +89,9 @@ def _read_tsv(path: Path) -> list[dict[str, str]]:
     return [dict(zip(names, line.split("\t"), strict=True)) for line in lines]
 
 
-def read_bundled() -> tuple[list[CaptionedPhoto], set[str]]:
-    """Read 300 bundled photos with their descriptions; a third of them are test photos."""
-    records = load_dataset("demo").records[:300]
+def read_bundled(n: int) -> tuple[list[CaptionedPhoto], set[str]]:
+    """Read `n` bundled photos with their descriptions; a third of them are test photos."""
+    records = load_dataset("demo").records[:n]
     photos = [
         CaptionedPhoto(
             sha256_of(Path(str(record["file"]))),
@@ -238,7 +238,11 @@ def main() -> None:
         place = options.data or Path(scratch)
         place.mkdir(parents=True, exist_ok=True)
         library = create_library(place / "library")
-        photos, test_digests = read_bundled() if options.dataset == "demo" else read_flickr(place)
+        photos, test_digests = (
+            read_bundled(90 if options.smoke else 300)
+            if options.dataset == "demo"
+            else read_flickr(place)
+        )
         progress = ConsoleProgress(Console(stderr=True))
         with library.cache() as cache:
             models = [base, new]

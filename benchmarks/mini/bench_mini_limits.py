@@ -135,7 +135,7 @@ def main() -> None:
 
     torch.set_num_threads(args.threads)
     progress = ConsoleProgress(Console(stderr=True))
-    sizes, heads = ((100, 200, 400), 1) if args.smoke else (SIZES, HEADS)
+    sizes, heads = ((100, 200), 1) if args.smoke else (SIZES, HEADS)
     if args.smoke:
         material = make_material(args.seed)
         queries = [Query("en", "red", (0,)), Query("de", "xqzblau", (1,))]

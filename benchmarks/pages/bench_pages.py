@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from benchmarks.common.demo_photos import some_photos
 from benchmarks.common.recording import bench_parser, on_record, record
-from searchlab.evaluation.datasets import bundled_root
 from searchlab.evaluation.provenance.manifest import make_manifest
 
 BENCHMARK = "pages"
@@ -146,13 +146,7 @@ def main() -> None:
 
 def index(folder: Path, *, n_photos: int | None) -> Path:
     """Index the bundled photos, or the first few of them."""
-    photos = bundled_root() / "demo" / "images"
-    if n_photos is not None:
-        files = sorted(path for path in photos.rglob("*") if path.is_file())[:n_photos]
-        photos = folder / "photos"
-        photos.mkdir()
-        for file in files:
-            shutil.copy(file, photos)
+    photos = some_photos(folder / "photos", n_photos)
     subprocess.run(
         [*CLI, "index", "--data", str(folder / "library"), str(photos)],
         check=True,

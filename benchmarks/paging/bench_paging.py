@@ -13,13 +13,18 @@ each rate of change, by searchlab's cursors and by four ways of paging that are 
 from __future__ import annotations
 
 import argparse
+import tempfile
 from pathlib import Path
 from typing import Any
 
+from benchmarks.common.demo_photos import some_photos
 from benchmarks.common.recording import bench_parser, on_record, record
 from searchlab.evaluation.charts import chart, look, save_chart
 from searchlab.evaluation.provenance.manifest import make_manifest, models_of
 from searchlab.evaluation.provenance.measurement import measurement_path
+from searchlab.library.ingest import index_photos
+from searchlab.library.library import create_library
+from searchlab.library.roots import check_root
 from searchlab.studies.paging.study import measure_churn, measure_library
 
 BENCHMARK, NAME = "paging", "walks"
@@ -39,15 +44,23 @@ def measure_and_record(options: argparse.Namespace) -> dict[str, Any]:
     """Measure one dataset, draw it and write it."""
     path = measurement_path(options.out, BENCHMARK, options.dataset, NAME)
     if options.dataset == "demo":
-        smoke = {"texts": ("animal",), "per_page": 100} if options.smoke else {}
-        values, beside, models = measure_library(seed=options.seed, **smoke), [], models_of("mini")
+        values = measure_few(options.seed) if options.smoke else measure_library(seed=options.seed)
+        beside, models = [], models_of("mini")
     else:
-        smoke = {"n_histories": 2, "n_queries": 2} if options.smoke else {}
-        values = measure_churn(seed=options.seed, **smoke)
+        few = {"n_histories": 2, "n_queries": 2} if options.smoke else {}
+        values = measure_churn(seed=options.seed, **few)
         beside, models = draw_churn(values, path.with_name("churn")), []
     values |= {"manifest": make_manifest(BENCHMARK, models=models, seed=options.seed, threads=1)}
     record(options, BENCHMARK, NAME, values, beside=beside)
     return values
+
+
+def measure_few(seed: int) -> dict[str, Any]:
+    """Measure a library of forty photos."""
+    with tempfile.TemporaryDirectory() as scratch:
+        library = create_library(Path(scratch) / "library")
+        index_photos(library, [check_root(some_photos(Path(scratch) / "photos", 40))])
+        return measure_library(texts=("animal",), per_page=4, seed=seed, library=library)
 
 
 def print_churn(values: dict[str, Any]) -> None:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -58,6 +59,9 @@ def main() -> None:
     query_set = QuerySet.load(
         options.dataset, least=options.least, most=options.most, seed=options.seed
     )
+    if options.smoke and query_set.steered:
+        few = query_set.steered.sample(query_set.steered.languages, options.most, options.seed)
+        query_set = replace(query_set, steered=few)
     config = Config(model=options.model, mixing=usual.mixing, steering=usual.steering)
     config = config.with_model_id(load_model(options.model).model_id)
     with tempfile.TemporaryDirectory() as scratch:

@@ -26,12 +26,12 @@ from typing import Any
 
 from rich.console import Console
 
+from benchmarks.common.demo_photos import some_photos
 from benchmarks.common.load.closed_loop import sender
 from benchmarks.common.recording import bench_parser, on_record, record
 from benchmarks.structure.served import CLI, CONNECTIONS, ENDPOINTS, requests_in_turns, run_in
 from searchlab.cli.console import ConsoleProgress
 from searchlab.config.calibration import UNCALIBRATED
-from searchlab.evaluation.datasets import bundled_root
 from searchlab.evaluation.provenance.manifest import make_manifest
 from searchlab.library.library import open_library
 
@@ -57,7 +57,7 @@ def main() -> None:
     options.endpoints, options.connections = ENDPOINTS, CONNECTIONS
     if options.smoke:
         options.runs, options.queries, options.seconds = 1, 20, 1
-        options.photos, options.indexes, options.connections = 40, INDEXES[:1], CONNECTIONS[:1]
+        options.photos, options.indexes, options.connections = 12, INDEXES[:1], CONNECTIONS[:1]
         options.endpoints = {name: ENDPOINTS[name] for name in ("a new text", "health")}
     checkouts = dict(zip(TURNS, (options.before.resolve(), ROOT, ROOT), strict=True))
     with tempfile.TemporaryDirectory() as scratch:
@@ -101,7 +101,7 @@ def take_turns(
     """Measure each checkout `runs` times, one after the other; figures by name and checkout."""
     turns: dict[str, dict[str, list[float]]] = {}
     progress = ConsoleProgress(Console(stderr=True))
-    photos = choose_photos(scratch / "photos", options.photos)
+    photos = some_photos(scratch / "photos", options.photos)
     with progress.step("indexing", len(checkouts) * len(options.indexes)) as step:
         for name, checkout in checkouts.items():
             for index in options.indexes:
@@ -127,17 +127,6 @@ def take_turns(
             connections=options.connections,
         )
     return turns
-
-
-def choose_photos(folder: Path, n: int | None) -> Path:
-    """Return the folder of the bundled photos, or make one of links to the first `n`."""
-    bundled = bundled_root() / "demo" / "images"
-    if n is None:
-        return bundled
-    folder.mkdir()
-    for picture in sorted(bundled.glob("*.jpg"))[:n]:
-        (folder / picture.name).symlink_to(picture)
-    return folder
 
 
 def summarise(what: str, figures: dict[str, list[float]]) -> dict[str, Any]:

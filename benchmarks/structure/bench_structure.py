@@ -21,8 +21,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from benchmarks.common.demo_photos import some_photos
 from benchmarks.common.recording import bench_parser, on_record, record
-from searchlab.evaluation.datasets import bundled_root
 from searchlab.evaluation.provenance.manifest import make_manifest
 
 BENCHMARK = "structure"
@@ -97,11 +97,7 @@ def list_entered_files(checkout: Path) -> dict[str, dict[str, list[str]]]:
     """
     with tempfile.TemporaryDirectory() as scratch:
         library = Path(scratch) / "library"
-        pictures = sorted((bundled_root() / "demo" / "images").glob("*.jpg"))[:N_PHOTOS]
-        photos = Path(scratch) / "photos"
-        photos.mkdir()
-        for picture in pictures:
-            (photos / picture.name).symlink_to(picture)
+        photos = some_photos(Path(scratch) / "photos", N_PHOTOS)
         cli = [sys.executable, "-c", "from searchlab.cli import main; main()"]
         _run(checkout, [*cli, "index", "--data", str(library), str(photos)])
         keys = ["keys", "create", "--data", str(library), "--account", "me", "--name", "laptop"]
