@@ -200,6 +200,7 @@ def test_a_server_that_never_answers_does_not_hold_anybody():
         accepted[0].close()
 
 
+@pytest.mark.slow
 def test_a_person_connects_a_client_that_is_known_by_its_address(five_photos, monkeypatch):
     calls = []
 

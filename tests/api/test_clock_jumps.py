@@ -141,6 +141,7 @@ def spend_days(database, clock, number):
     meter.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("days", [20, 45, 3 * 365, 10_000, -45, -3 * 365])
 def test_a_wrong_date_takes_nothing_of_a_record_within_a_month_of_days(database, clock, days):
     real = clock.now.date()
@@ -154,6 +155,7 @@ def test_a_wrong_date_takes_nothing_of_a_record_within_a_month_of_days(database,
     assert look_up_used(database, 1, months_back(real, 1)[0]) >= 7
 
 
+@pytest.mark.slow
 def test_counts_that_are_older_than_any_record_go_and_those_of_a_month_more_stay(database, clock):
     today = clock.now.date()
     fill(database, today)

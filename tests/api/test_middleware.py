@@ -135,6 +135,7 @@ def test_headers_that_are_too_long_are_clean(served):
     assert (answer.status_code, answer.json()["error"]["code"]) == (414, "URI_TOO_LONG")
 
 
+@pytest.mark.slow
 def test_a_key_that_asks_too_fast_is_told_to_wait(five_photos):
     with api(five_photos, rate_per_second=0.1, rate_burst=3) as served:
         statuses = [served.client.get("/api/v1/usage").status_code for _ in range(4)]

@@ -108,6 +108,7 @@ def test_counts_of_all_workers_are_summed_whichever_is_asked(start_worker):
         assert samples["searchlab_worker_resident_bytes", "1"] > 2**20
 
 
+@pytest.mark.slow
 def test_what_a_killed_worker_counted_is_kept(start_worker):
     for _ in range(3):
         worker = start_worker()

@@ -14,6 +14,7 @@ from tests.support.apis import api
 SEARCH = "/api/v1/search/photos"
 
 
+@pytest.mark.slow
 def test_more_requests_than_the_worker_takes_on_are_sent_away(five_photos):
     with api(five_photos, max_in_flight=1) as served:
         services = served.app.services
@@ -72,6 +73,7 @@ def wait_until(met):
     pytest.fail("it did not come to that")
 
 
+@pytest.mark.slow
 def test_clients_that_take_their_time_take_no_place_of_others(five_photos, monkeypatch):
     with api(five_photos, max_in_flight=3) as served:
         metrics = served.app.services.metrics

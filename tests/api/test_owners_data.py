@@ -103,6 +103,7 @@ def test_nobody_can_ask_for_them_either(served, place, words):
     )
 
 
+@pytest.mark.slow
 def test_an_owner_who_says_so_lets_others_ask_for_them(served, place):
     nothing, first_page = found_by(served, "zzqx")
     with api(place / "library", show_places=True) as open_handed:

@@ -14,6 +14,8 @@ from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library
 from tests.support.apis import api
 
+pytestmark = pytest.mark.slow
+
 FOLDER, FILE, DATA = "secret-folder", "secret-file", "secret-data"
 ONLY_OWNERS = ("secret-folder", "secret-file", "secret-data", "secret-place", "secret-tag")
 

@@ -146,6 +146,7 @@ print(sum(rates.check("k", 1_700_000_000.0).allowed for _ in range(600)))
 """
 
 
+@pytest.mark.slow
 def test_processes_that_ask_at_once_get_no_more_than_the_burst_together(path):
     workers = [
         subprocess.Popen(
@@ -179,6 +180,7 @@ def test_a_worker_that_dies_with_the_lock_holds_up_nobody(opened, path):
     assert rates.check("k", NOON).allowed
 
 
+@pytest.mark.slow
 def test_more_busy_keys_than_a_bucket_of_the_table_holds_are_still_answered(opened):
     rates = opened(None, 1, 2)
     keys = [f"key-{n}" for n in range(100_000)]

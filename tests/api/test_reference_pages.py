@@ -114,6 +114,7 @@ class Outline(HTMLParser):
             self._names.append((values["data-place"], values["name"]))
 
 
+@pytest.mark.slow
 def test_every_operation_of_the_document_has_a_form_with_all_that_it_takes(served):
     document = served.anonymous.get("/openapi.json").json()
     outline = Outline(served.anonymous.get("/docs").text)

@@ -63,6 +63,7 @@ def test_every_request_gets_the_envelope_and_a_time_to_wait():
         socket.create_connection(("127.0.0.1", port)).close()
 
 
+@pytest.mark.slow
 def test_an_upload_that_is_still_under_way_reads_its_answer():
     body = bytes(20_000_000)
     with socket.create_server(("127.0.0.1", 0)) as listener:

@@ -279,6 +279,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.slow
 def test_another_process_refuses_a_revoked_key_and_sees_a_changed_plan_at_once(database):
     worker = start(ASK, url_of(database))
 
@@ -311,6 +312,7 @@ with change_access(open_database(sys.argv[1])) as connection:
 """
 
 
+@pytest.mark.slow
 def test_a_change_whose_process_is_killed_leaves_all_as_it_was(tmp_path):
     with fresh_database("sqlite", tmp_path) as database:
         ring = KeyRing(database)

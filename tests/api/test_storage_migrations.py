@@ -61,6 +61,7 @@ def test_asking_for_the_version_makes_no_file(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_serving_loads_no_migrations_where_all_is_done_and_nothing_heavy(database):
     code = """
 import sys

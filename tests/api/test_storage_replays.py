@@ -231,6 +231,7 @@ with database.writing() as connection:
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_before_its_commit_leaves_the_key_to_another(database):
     url = database.engine.url.render_as_string(hide_password=False)
     worker = start(OWN_AND_DIE, url, PATH)

@@ -252,6 +252,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.slow
 def test_another_process_refuses_an_ended_session_at_once(database):
     account_id = create_account(database, "acme").account_id
     worker = start(ASK, database.engine.url.render_as_string(hide_password=False))

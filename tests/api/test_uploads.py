@@ -189,6 +189,7 @@ def saying(width, height):
     return PNG[:12] + body + struct.pack(">I", zlib.crc32(body)) + PNG[33:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "AVIF"])
 @pytest.mark.parametrize("orientation", [1, 3, 6])
 def test_an_upload_is_embedded_like_a_file_of_the_library(place, decoders, kind, orientation):

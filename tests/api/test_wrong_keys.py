@@ -52,6 +52,7 @@ def guess_session(served, address, secret=None):
     return served.anonymous.get("/sign-in", headers=headers)
 
 
+@pytest.mark.slow
 def test_who_guesses_sessions_is_told_to_wait_as_well(served):
     assert {guess_session(served, "203.0.113.20", "none").status_code for _ in range(150)} == {200}
     statuses = [guess_session(served, "203.0.113.20").status_code for _ in range(130)]

@@ -138,6 +138,7 @@ def test_a_script_takes_the_shared_command_line(script):
     assert shared >= SHARED
 
 
+@pytest.mark.slow
 def test_a_system_that_is_not_installed_is_named_and_one_that_is_unknown_refused(tmp_path):
     done = run("bench_index", "--systems", "hnswlib,oracle", "--out", str(tmp_path))
     assert done.returncode != 0

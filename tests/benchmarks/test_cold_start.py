@@ -82,6 +82,7 @@ def test_answers_are_drawn_once_for_a_seed_and_hold_what_is_relevant_and_what_is
     assert all(0.1 < mean < 0.9 for mean in means.values()), means
 
 
+@pytest.mark.slow
 def test_a_process_tells_means_and_seconds(tmp_path):
     path = tmp_path / "task.json"
     path.write_text(json.dumps(TASK), encoding="utf-8")

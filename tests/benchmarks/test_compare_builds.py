@@ -61,6 +61,7 @@ def test_each_language_counts_the_same_in_a_mean():
     assert average(values, [np.arange(90), np.arange(100, 110)])["mean"] == 50
 
 
+@pytest.mark.slow
 def test_queries_of_several_languages_about_one_thing_are_drawn_together():
     hits = (np.random.default_rng(2).random(N) < 0.5).astype(float)
     together = average([hits] * 20, [np.arange(N)] * 20)["interval"]
@@ -96,6 +97,7 @@ def test_captions_are_ranked_by_language_over_all_photos(tmp_path):
     assert ranks["de"].groups.tolist() == [69, 1]
 
 
+@pytest.mark.slow
 def test_a_table_has_a_line_for_each_language_and_marks_a_gain_that_is_sure():
     worse, better = ({"de": found([rank] * N), "gl": found([9] * N)} for rank in (9, 0))
     lines = lines_of(FOLDER, [worse, better])
@@ -114,6 +116,7 @@ def test_a_judge_that_is_not_at_hand_is_named(monkeypatch):
         rank_judge("web-judge", Planted())
 
 
+@pytest.mark.slow
 def test_languages_are_drawn_with_and_without_the_teacher(tmp_path):
     figure = {"mean": 100.0, "interval": [100.0, 100.0]}
     rows = {name: {"R@1": figure, "reach": "reads sentences"} for name in ("de", "fr", "zh-Hans")}

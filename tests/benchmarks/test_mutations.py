@@ -44,6 +44,7 @@ def test_a_name_that_is_read_elsewhere_too_is_no_message():
     assert ("a + 1", "a - 1") in [(mutant.before, mutant.after) for mutant in make_mutants(source)]
 
 
+@pytest.mark.slow
 def test_the_draw_is_the_same_for_a_seed_and_even_over_modules():
     target = TARGETS[1]
     drawn = draw(target, 6, seed=0)

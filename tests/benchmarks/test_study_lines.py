@@ -87,6 +87,7 @@ def is_beside_the_measuring(module):
     return below or module.rpartition(".")[2] in ("chart", "charts")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_every_benchmark_has_a_line_that_covers_what_it_measures(script):
     recorded = benchmarks_of(script)

@@ -47,8 +47,7 @@ def data_of(answer):
     return json.loads(answer.get_by_role("group", name="Answer", exact=True).inner_text())["data"]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
 def test_axe_finds_nothing_in_open_forms_and_their_answers(read, width, scheme):
     one = read(viewport={"width": width, "height": 844}, color_scheme=scheme)
     ask(one, "searchPhotosByText", q="a castle")

@@ -16,6 +16,7 @@ def data(run, photos, put, tmp_path):
     return tmp_path / "data"
 
 
+@pytest.mark.slow
 def test_vectors_go_out_and_come_in_again(run, data, photos, tmp_path):
     (tmp_path / "queries.txt").write_text("red\nblue\n")
     out = tmp_path / "v"

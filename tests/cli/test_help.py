@@ -9,6 +9,7 @@ import pytest
 from tests.support.cli_world import error_of
 
 
+@pytest.mark.slow
 def test_help_is_quick_and_loads_nothing_heavy():
     script = (
         "import sys\n"

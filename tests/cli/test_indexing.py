@@ -17,6 +17,7 @@ whole = cli_world.whole
 # -- what it does and tells ---------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_indexing_tells_the_result_on_standard_output_and_progress_on_standard_error(
     run, whole, tmp_path
 ):
@@ -71,6 +72,7 @@ def test_skipped_files_are_listed_one_a_line_and_counted(run, tmp_path):
     assert "\u001b" not in done.out + done.err
 
 
+@pytest.mark.slow
 def test_a_long_list_of_skipped_files_is_cut(run, tmp_path):
     mosaic(tmp_path / "p/good.png", 1)
     for i in range(70):

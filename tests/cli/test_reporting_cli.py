@@ -49,6 +49,7 @@ def file_of(results, config):
     return find_result_file(results / "search_quality" / "made", config)
 
 
+@pytest.mark.slow
 def test_report_writes_one_file(run, results, tmp_path):
     out = tmp_path / "report.html"
     output = run("report", results, "--out", out)
@@ -63,6 +64,7 @@ def test_report_of_no_folder_or_to_nowhere_is_refused(run, results, tmp_path):
         run("report", results, "--out", tmp_path / "none" / "report.html")
 
 
+@pytest.mark.slow
 def test_report_writes_tables_and_charts(run, results):
     readme = results / "README.md"
     readme.write_text("<!-- table: leaderboard search_quality/made -->\n<!-- end -->\n")
@@ -76,6 +78,7 @@ def test_report_writes_tables_and_charts(run, results):
     assert [(results / "search_quality" / name).read_bytes() for name in charts] == before
 
 
+@pytest.mark.slow
 def test_a_table_that_cannot_be_made_is_named_after_the_others_are_written(run, results):
     readme = results / "README.md"
     block = "<!-- table: leaderboard search_quality/{} -->\n<!-- end -->\n"
@@ -85,6 +88,7 @@ def test_a_table_that_cannot_be_made_is_named_after_the_others_are_written(run, 
     assert "| palette × exact |" in readme.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_diff_lists_the_worst_and_writes_a_page(run, results, tmp_path):
     page = tmp_path / "diff.html"
     words = ["diff", file_of(results, MINI), file_of(results, PALETTE), "--html", page]
@@ -145,6 +149,7 @@ def test_promote_of_a_chosen_configuration_needs_a_library(run, results, tmp_pat
         run("promote", results / "chosen.json", "--data", tmp_path / "none")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["diff", "power"])
 def test_a_result_that_is_not_there_is_bad_usage(run, results, tmp_path, command):
     for names in ((tmp_path / "no.json", file_of(results, MINI)), (file_of(results, MINI), "no")):

@@ -73,10 +73,12 @@ def test_arguments_that_are_not_unicode_are_refused_in_one_line(search, argument
     error_of(search(*arguments, os.fsdecode(b"\xff")), 2)
 
 
+@pytest.mark.slow
 def test_a_folder_whose_name_is_not_unicode_is_told_in_one_line():
     assert "searchlab index" in error_of(in_a_process("search", "red", "--data", b"/no/\xff"), 2)
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_reason_for_a_traceback(whole):
     command = [sys.executable, "-c", "from searchlab.cli import main; main()"]
     arguments = ["search", "red", "--json", "--per-page", "100", "--data", str(whole / "data")]

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from searchlab.api.wire import schema
 from searchlab.client import Photo
 from searchlab.photos.colors import FAMILY_NAMES
@@ -11,6 +13,7 @@ from searchlab.photos.photo import PHOTO_FIELDS
 HEAVY = {"PIL", "alembic", "granian", "litestar", "numba", "numpy", "onnxruntime", "sqlalchemy"}
 
 
+@pytest.mark.slow
 def test_importing_the_client_loads_nothing_of_the_server_and_nothing_heavy():
     code = (
         "import sys, searchlab.client\n"

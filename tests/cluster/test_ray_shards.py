@@ -34,6 +34,7 @@ QUERIES = (
 )
 
 
+@pytest.mark.slow
 def test_a_server_of_a_shard_keeps_the_snapshots_that_cursors_may_name(filled, put, index):
     server, places = ShardServer(str(filled.folder)), []
     for number in range(4):

@@ -29,6 +29,7 @@ def test_a_runner_is_named_by_an_address():
             open_runner(name)
 
 
+@pytest.mark.slow
 def test_the_local_runner_needs_no_ray(photos, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     here, there = create_library(tmp_path / "here"), create_library(tmp_path / "there")

@@ -32,6 +32,7 @@ def whole_and_shards(request, build):
     return build(**choices), [build(**choices, n_shards=n) for n in N_SHARDS]
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60), deadline=None)
 @given(query=queries())
 def test_an_exact_ranking_on_shards_is_one_machine_s_to_the_last_bit(whole_and_shards, query):

@@ -9,6 +9,8 @@ import pytest
 from searchlab.cluster.tasks import LocalTasks, RayTasks
 from searchlab.errors import DataError, SearchlabError
 
+pytestmark = pytest.mark.slow
+
 
 def write_half(number, folder):
     if number == 3:
@@ -36,7 +38,6 @@ def tasks(request):
     return LocalTasks()
 
 
-@pytest.mark.slow
 def test_what_fails_is_told_and_the_others_go_on(tasks, tmp_path):
     ended = dict(tasks.run(write_half, deque([2, 3, 4, 5]), tmp_path))
     assert {path.name for path in tmp_path.iterdir()} == {"2", "4"}
@@ -46,7 +47,6 @@ def test_what_fails_is_told_and_the_others_go_on(tasks, tmp_path):
     assert "a task must end, got: ZeroDivisionError" in str(ended[5])
 
 
-@pytest.mark.slow
 def test_more_may_be_added_while_tasks_run(tasks, tmp_path):
     waiting = deque([2])
     for number, _ in tasks.run(write_half, waiting, tmp_path):
@@ -62,7 +62,6 @@ def die_once(number, folder):
     (folder / str(number)).touch()
 
 
-@pytest.mark.slow
 def test_a_killed_worker_costs_its_task_alone(two_workers, tmp_path):
     ended = dict(RayTasks("local").run(die_once, deque([2, 3, 4]), tmp_path))
     assert ended == {2: None, 3: None, 4: None}

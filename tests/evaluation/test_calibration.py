@@ -29,6 +29,7 @@ def drawn_from(curve, *, n, seed):
     return cosines, rng.random(n) < curve(cosines)
 
 
+@pytest.mark.slow
 def test_recovers_the_curve_that_made_the_data():
     cosines, relevant = drawn_from(Curve(12.0, -5.0), n=30_000, seed=0)
     curve = fit_curve(cosines, relevant)

@@ -58,6 +58,7 @@ def test_photos_are_linked_not_copied_and_left_as_they_were(dataset, tmp_path):
     assert {path: path.read_bytes() for path in before} == before
 
 
+@pytest.mark.slow
 def test_datasets_of_the_same_photos_share_a_library(dataset, tmp_path):
     cache = tmp_path / "cache"
     one = dataset_library(dataset, cache, config=PALETTE)

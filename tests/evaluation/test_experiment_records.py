@@ -129,6 +129,7 @@ def test_a_record_whose_ranking_is_gone_is_measured_again(library, folder, tmp_p
     assert len(counted) == 2
 
 
+@pytest.mark.slow
 def test_on_record_no_library_is_made(folder, tmp_path, monkeypatch):
     experiment = Experiment(shades(folder), [EXACT], out=tmp_path)
     first = experiment.run()

@@ -132,6 +132,7 @@ def test_photos_foreign_to_the_dataset_are_neither_indexed_nor_ranked(library, f
     assert result.metrics["recall@2"] == 1.0
 
 
+@pytest.mark.slow
 def test_photos_foreign_to_the_dataset_change_nothing_that_is_measured(library, folder, tmp_path):
     names = ("red", "green", "blue")
     lines = []
@@ -227,6 +228,7 @@ def test_ranking_does_not_depend_on_what_else_is_measured(library, folder):
     assert alone.intervals == again.intervals
 
 
+@pytest.mark.slow
 def test_without_a_cache_it_makes_a_library_and_leaves_nothing_behind(
     library, folder, tmp_path, monkeypatch
 ):
@@ -239,6 +241,7 @@ def test_without_a_cache_it_makes_a_library_and_leaves_nothing_behind(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_kept_library_embeds_nothing_twice(folder, tmp_path, monkeypatch):
     dataset = shades(folder)
     Experiment(dataset, [EXACT], cache=tmp_path).run()

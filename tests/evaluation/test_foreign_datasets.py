@@ -59,6 +59,7 @@ def test_splits_of_karpathy(karpathy):
         load_dataset(f"{karpathy}:dev")
 
 
+@pytest.mark.slow
 def test_a_folder_in_the_format_of_coco_is_measured(karpathy):
     report = Experiment(load_dataset(karpathy), grid(["palette"]), ["success@1"]).run()
     assert report.results[0].metrics["success@1"] == 1.0

@@ -113,6 +113,7 @@ def tars(tmp_path):
     return tmp_path / "wds"
 
 
+@pytest.mark.slow
 def test_tars_of_clip_benchmark_are_unpacked_once_and_measured(tars):
     dataset = load_dataset(str(tars))
     assert texts_of(dataset) == [("en", "blue"), ("en", "red"), ("en", "so red")]

@@ -134,6 +134,7 @@ def test_somebody_elses_file_is_left_alone(path):
     assert path.read_bytes() == b"my novel, in one line"
 
 
+@pytest.mark.slow
 def test_a_killed_process_loses_at_most_the_choice_it_was_writing(path):
     opened(path)
     script = (

@@ -87,7 +87,7 @@ def test_whatever_is_left_out_the_estimate_is_right_on_average(metric, n):
     whole = plan_judging(queries, runs, metric=metric)
     wanted = whole.estimate(judge(whole.pairs, truth), samples=10)
     means, gaps, missed = [], [], []
-    for seed in range(150):
+    for seed in range(80):
         plan = plan_judging(queries, runs, metric=metric, seed=seed)
         estimate = plan.estimate(judge(plan.pairs[:n], truth), n=n, samples=1)
         means.append([estimate.means[name].mean for name in SYSTEMS])
@@ -185,7 +185,7 @@ def test_going_on_keeps_what_was_judged_and_is_right_on_average():
     whole = plan_judging(queries, runs, metric="precision@5")
     wanted = whole.estimate(judge(whole.pairs, truth), samples=2)
     found = []
-    for seed in range(200):
+    for seed in range(100):
         plan = plan_judging(queries, runs, metric="precision@5", seed=1000 * seed)
         qrels = judge(plan.pairs[:60], truth)
         between = plan.estimate(qrels, samples=2).undecided

@@ -160,6 +160,7 @@ def test_the_record_says_that_its_times_are_none(experiment):
     assert "no time is shown, and all systems count as fast" in report.text()
 
 
+@pytest.mark.slow
 def test_times_on_record_are_kept_unless_told_otherwise(experiment):
     assert experiment.run().results[0].is_timed
     with pytest.raises(ConflictError, match=r"must keep its times, .*--out.*--force"):

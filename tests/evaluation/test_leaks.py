@@ -83,6 +83,7 @@ def measured(folder, tmp_path_factory):
     return both
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", TAKEN_FROM)
 def test_what_queries_were_taken_from_moves_no_photo(measured, kind):
     true, wrong = measured(kind)
@@ -90,6 +91,7 @@ def test_what_queries_were_taken_from_moves_no_photo(measured, kind):
         assert one == other, f"{reader} reads one of {sorted(TAKEN_FROM[kind])}"
 
 
+@pytest.mark.slow
 def test_the_same_texts_move_photos_where_they_are_there(measured):
     true, wrong = measured("own", withholds={"own": frozenset()})
     for reader, one, other in zip(READERS, true, wrong, strict=True):

@@ -211,6 +211,7 @@ def test_a_metric_has_the_same_values_alone_and_among_others(metric):
     assert per_query(qrels, run, [metric])[metric].tolist() == together
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_order_of_queries_and_photos_in_the_mappings_does_not_matter(random):

@@ -35,6 +35,7 @@ def world(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_systems_stand_in_groups_with_the_statistics_of_our_own(world):
     files = [world / f"{name}.json" for name in ("poor", "good", "alike")]
     comparison = compare_files(files, world / "qrels.trec", metrics=["RR@10"])
@@ -68,6 +69,7 @@ def test_scores_of_ir_measures_equal_those_from_the_run(world):
     )
 
 
+@pytest.mark.slow
 def test_languages_count_the_same_and_each_has_its_row(world):
     files = [world / "good.json", world / "poor.json"]
     comparison = compare_files(files, world / "qrels.trec", queries=world / "queries.tsv")

@@ -65,6 +65,7 @@ def test_equal_scores_are_in_the_order_of_ids_however_the_file_is_sorted(write):
     assert read_system(run).run == {"q": ["a", "b", "c"]}
 
 
+@pytest.mark.slow
 def test_the_output_of_ir_measures_by_query_is_read(write):
     qrels = write("qrels", "q1 0 a 1\nq2 0 x 1\n")
     run = write("run", "q1 Q0 b 1 2 t\nq1 Q0 a 2 1 t\nq2 Q0 c 1 1 t\n")

@@ -28,6 +28,7 @@ def score_first(grades, answers, metric):
     return float(bool(answers) and grades.get(answers[0], 0) >= metric.least)
 
 
+@pytest.mark.slow
 def test_a_metric_is_one_line_in_metrics(monkeypatch, shades):
     configs = [Config(model="palette")]
     with pytest.raises(InputError, match="must be one of ndcg@k"):
@@ -78,6 +79,7 @@ def plugged(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_package_brings_a_dataset_and_a_metric_by_entry_points(plugged):
     dataset = load_dataset("theirs")
     assert "theirs" in dataset_names()

@@ -75,6 +75,7 @@ def mixture(n_clusters, size):
     return draw
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_clusters", "size"), [(60, 4), (12, 3), (200, 2)])
 def test_the_test_finds_the_detectable_difference_four_times_in_five(n_clusters, size):
     draw = mixture(n_clusters, size)
@@ -86,6 +87,7 @@ def test_the_test_finds_the_detectable_difference_four_times_in_five(n_clusters,
     assert rejections(lambda rng: draw(rng, shift)) == pytest.approx(0.8, abs=0.07)
 
 
+@pytest.mark.slow
 def test_power_of_a_given_difference_is_how_often_the_test_finds_it():
     draw = mixture(60, 4)
     for shift in (0.02, 0.045):
@@ -119,6 +121,7 @@ def test_as_many_queries_as_asked_for_reach_the_target():
     assert rejections(lambda rng: large(rng, target)) == pytest.approx(0.8, abs=0.1)
 
 
+@pytest.mark.slow
 @given(
     error=st.floats(1e-4, 1),
     n=st.integers(8, 5000),

@@ -47,6 +47,7 @@ def drawn(n, seed=0):
     return JudgedPairs(cosines, traits, relevant, names, np.full(n, "en"))
 
 
+@pytest.mark.slow
 def test_a_fit_finds_the_weights_that_drew_the_judgments():
     fit = fit_text([drawn(60_000), drawn(20_000, seed=1)], "test")
     assert fit.curve.slope == pytest.approx(15, rel=0.05)

@@ -16,6 +16,7 @@ class Neighbors(NamedTuple):
     scores: np.ndarray
 
 
+@pytest.mark.slow
 def test_importing_the_module_does_not_import_ranx():
     module = "searchlab.evaluation.metrics"
     code = f"import sys, {module}; assert not {{'ranx', 'numba', 'scipy'}} & set(sys.modules)"

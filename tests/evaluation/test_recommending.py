@@ -154,6 +154,7 @@ def test_the_advice_shows_as_html_with_its_names_escaped():
     assert "<script>" not in Recommendation._repr_html_(advised)
 
 
+@pytest.mark.slow
 def test_the_chart_has_a_panel_for_each_language_and_one_for_all():
     figure = advice((even(0.9), 1, 1), (even(0.5), 3, 2)).chart()
     titles = [axis.get_title() for axis in figure.axes if axis.get_visible()]

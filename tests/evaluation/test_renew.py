@@ -35,6 +35,7 @@ def recorded(shades, cache, tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_a_verified_record_takes_the_code_of_today_and_keeps_what_it_was_measured_on(
     recorded, cache
 ):
@@ -60,6 +61,7 @@ def test_what_it_was_first_measured_on_outlasts_a_second_renewal(recorded, cache
     assert manifest["measured_on"] == FORMER
 
 
+@pytest.mark.slow
 def test_a_record_of_the_code_of_today_is_left_as_it_is(recorded, cache):
     renew(verify([recorded], cache=cache))
     text = recorded.read_bytes()

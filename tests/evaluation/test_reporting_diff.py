@@ -114,6 +114,7 @@ def test_a_diff_is_plain_values_and_a_frame():
     assert frame.loc["q007", "difference"] == pytest.approx(-0.3)
 
 
+@pytest.mark.slow
 def test_the_page_shows_rankings_and_says_what_is_not_at_hand():
     before, after = changed(q7=-0.3)
     bare = compare(before, after)._repr_html_()

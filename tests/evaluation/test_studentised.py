@@ -27,6 +27,7 @@ def of_queries(values, samples=400):
     return Studentised(column, np.ones_like(column), resamples(len(column), samples))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [20, 50, 87])
 def test_intervals_of_few_lopsided_scores_cover_as_often_as_they_say(n):
     """Many zeros and few high scores, as of nDCG; percentiles cover 0.86 to 0.92 of such means."""
@@ -38,6 +39,7 @@ def test_intervals_of_few_lopsided_scores_cover_as_often_as_they_say(n):
     assert 0.925 <= covered / ROUNDS <= 0.985
 
 
+@pytest.mark.slow
 def test_intervals_of_few_clusters_in_several_languages_cover():
     rng = np.random.default_rng(3)
     groups = ["en", "en", "de"] * 30
@@ -144,6 +146,7 @@ def lopsided(rng, n):
     return rng.exponential(size=n) ** 1.3 - 1.1664
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [20, 50])
 def test_lopsided_differences_of_mean_zero_are_called_different_less_often_than_by_flips(n):
     by_flips, by_both = (level(lopsided, test, n) for test in (permutation_test, paired_test))
@@ -151,6 +154,7 @@ def test_lopsided_differences_of_mean_zero_are_called_different_less_often_than_
     assert by_both <= 0.085
 
 
+@pytest.mark.slow
 def test_symmetric_differences_keep_the_level_and_differences_are_found():
     def even(rng, n):
         return rng.normal(size=n)

@@ -110,6 +110,7 @@ TABLES_ON_RECORD = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", TABLES_ON_RECORD, ids=lambda path: "/".join(path.parts[-3:-1]))
 def test_a_table_on_record_says_what_the_records_beside_it_say_now(path):
     values = read_measurement(path)
@@ -191,6 +192,7 @@ def run_on(processor, script):
     ).stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("processor", sorted(set(PROCESSORS) - {"this"}))
 def test_another_processor_is_really_stood_in_for(processor):
     script = (

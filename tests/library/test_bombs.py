@@ -13,6 +13,8 @@ from PIL import Image
 
 from tests.support.hostile_pictures import png
 
+pytestmark = pytest.mark.slow
+
 RUN = """
 import json, os, sys
 from pathlib import Path
@@ -35,7 +37,6 @@ def packed(n_rows, n_bytes):
     return b"".join(packer.compress(row) for _ in range(n_rows)) + packer.flush()
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_a_folder_of_bombs_takes_less_than_a_gigabyte(tmp_path):
     photos = tmp_path / "photos"

@@ -3,6 +3,7 @@
 import datetime
 
 import numpy as np
+import pytest
 
 from searchlab.library.cache import Facts
 from searchlab.library.catalog import (
@@ -197,6 +198,7 @@ def test_a_photo_that_is_seen_again_replaces_its_kept_row(shot, cache, table_of)
     ]
 
 
+@pytest.mark.slow
 def test_more_pictures_than_one_batch(shot, cache, table_of):
     names = [f"{i}.jpg" for i in range(2_100)]
     cache.keep({digest_of(name): RED for name in names})

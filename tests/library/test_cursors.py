@@ -30,6 +30,7 @@ def names_of(page):
     return [hit.photo.photo_id for hit in page]
 
 
+@pytest.mark.slow
 def test_a_cursor_goes_on_in_its_own_state_while_that_is_kept(put, index, library):
     for i in range(9):
         put(f"{i}.png", i)
@@ -47,6 +48,7 @@ def test_a_cursor_goes_on_in_its_own_state_while_that_is_kept(put, index, librar
     assert names_of(reopened.search(cursor=first.next_cursor)) == names_of(second)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("forgetful")
 @pytest.mark.parametrize("reopen", [False, True])
 def test_a_cursor_of_a_state_that_is_gone_says_to_search_again(put, index, library, reopen):
@@ -106,6 +108,7 @@ def test_a_cursor_survives_a_rebuild_that_gives_the_state_another_name(put, inde
     assert names_of(open_library(library.folder).search(cursor=first.next_cursor)) == whole[5:]
 
 
+@pytest.mark.slow
 def test_a_cursor_of_another_library_is_refused(put, index, library, photos, tmp_path):
     for i in range(5):
         put(f"{i}.png", i)

@@ -41,6 +41,7 @@ def test_facts_vectors_and_thumbnails_of_each_picture_are_kept(put, embed, cache
         assert (small.format, small.size) == ("WEBP", (THUMBNAIL_SIDE, 267))
 
 
+@pytest.mark.slow
 def test_each_vector_belongs_to_its_own_picture(many, embed, cache):
     embed(many, MeanColour())
     rows = cache.vectors("mean-000000000001", [digest for digest, _ in many], 3)
@@ -48,6 +49,7 @@ def test_each_vector_belongs_to_its_own_picture(many, embed, cache):
     assert np.abs(rows - expected).max() < 0.01
 
 
+@pytest.mark.slow
 def test_every_picture_is_embedded_once_and_never_again(many, embed):
     model = MeanColour()
     embed(many, model)
@@ -56,6 +58,7 @@ def test_every_picture_is_embedded_once_and_never_again(many, embed):
     assert len(model.seen) == 100
 
 
+@pytest.mark.slow
 def test_only_new_pictures_are_embedded(many, embed):
     model = MeanColour()
     embed(many[:60], model)
@@ -64,6 +67,7 @@ def test_only_new_pictures_are_embedded(many, embed):
     assert sorted(model.seen) == [(i, 200 - i, 50) for i in range(60, 100)]
 
 
+@pytest.mark.slow
 def test_a_new_model_embeds_and_the_one_before_does_not_again(many, embed):
     first, second = MeanColour("first"), MeanColour("second")
     embed(many, first)
@@ -188,6 +192,7 @@ def test_a_batch_of_nothing_but_refused_files_asks_the_model_nothing(put, embed)
     assert model.batches == []
 
 
+@pytest.mark.slow
 def test_how_pictures_are_resized_changes_nothing_that_is_kept(put, tmp_path, monkeypatch):
     rng = np.random.default_rng(2)
     files = {}
@@ -242,6 +247,7 @@ def test_long_narrow_pictures_do_not_pile_up_in_memory(tmp_path):
     assert int(done.stdout) < 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", ["palette", "mini"])
 @pytest.mark.parametrize("beside", [0, 800], ids=["alone", "beside a model of larger pictures"])
 def test_a_file_is_the_same_to_a_model_as_photo_and_as_query(put, embed, cache, spec, beside):

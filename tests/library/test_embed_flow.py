@@ -9,6 +9,7 @@ from searchlab.library import embed as pipeline
 from tests.support.embedding import MeanColour, picture
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_keeps_its_finished_batches_and_the_next_does_the_rest(many, embed):
     stopped = MeanColour(stop_after=3)
     with pytest.raises(KeyboardInterrupt):
@@ -38,6 +39,7 @@ def test_a_failing_second_model_keeps_nothing_of_its_batch(put, embed, cache):
     assert cache.facts(digests) == {}
 
 
+@pytest.mark.slow
 def test_few_pictures_wait_in_memory_while_the_model_is_slow(put, embed, monkeypatch):
     files = [put(f"{i:03d}.png", picture((i % 256, i // 256, 9), (4, 4))) for i in range(300)]
     decoded, waiting = [], []
@@ -59,6 +61,7 @@ def test_few_pictures_wait_in_memory_while_the_model_is_slow(put, embed, monkeyp
     assert max(waiting) <= 100
 
 
+@pytest.mark.slow
 def test_a_slow_model_does_not_hold_up_decoding(many, embed, monkeypatch):
     decode, decoded, ahead = pipeline.open_rgb, [], threading.Event()
 
@@ -77,6 +80,7 @@ def test_a_slow_model_does_not_hold_up_decoding(many, embed, monkeypatch):
     assert embed(many, Slow()) == []
 
 
+@pytest.mark.slow
 def test_slow_decoding_does_not_hold_up_the_model(many, embed, monkeypatch):
     decode, order, embedding = pipeline.open_rgb, [], threading.Event()
 
@@ -95,6 +99,7 @@ def test_slow_decoding_does_not_hold_up_the_model(many, embed, monkeypatch):
     assert embed(many, Ready()) == []
 
 
+@pytest.mark.slow
 def test_a_model_may_ask_for_larger_batches(many, embed):
     model = MeanColour()
     model.images_at_once = 40

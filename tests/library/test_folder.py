@@ -85,6 +85,7 @@ def test_making_a_library_again_opens_it(put, index, library):
 # -- pruned -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("forgetful")
 def test_pruning_drops_what_no_state_has_and_costs_no_embedding(
     put, index, library, photos, embedded

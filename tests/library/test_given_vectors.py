@@ -68,6 +68,7 @@ def test_photos_are_searched_by_photo_without_a_model(pictures, rows, tmp_path):
     assert library.check()
 
 
+@pytest.mark.slow
 def test_a_photo_without_a_vector_is_skipped_and_said_or_embedded_by_the_model(
     pictures, rows, tmp_path
 ):
@@ -157,6 +158,7 @@ def test_a_dataset_is_measured_on_texts_that_have_vectors(folder, shades_library
         Experiment(dataset, grid([spec]), library=shades_library).run()
 
 
+@pytest.mark.slow
 def test_a_hybrid_with_a_part_of_stored_vectors_is_searched_by_photo(pictures, rows, tmp_path):
     write_vectors(tmp_path / "v", NAMES, rows)
     library = create_library(tmp_path / "a")

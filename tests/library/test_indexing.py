@@ -4,6 +4,7 @@ import datetime
 from dataclasses import replace
 from types import SimpleNamespace
 
+import pytest
 from PIL import Image
 
 from searchlab.library import catalog
@@ -42,6 +43,7 @@ def test_every_photo_has_its_thumbnail(put, index, library):
         assert small.format == "WEBP"
 
 
+@pytest.mark.slow
 def test_indexing_again_changes_nothing_and_embeds_nothing(put, index, library, embedded):
     for i in range(20):
         put(f"{i}.png", i)
@@ -54,6 +56,7 @@ def test_indexing_again_changes_nothing_and_embeds_nothing(put, index, library, 
     assert state_of(library) == before
 
 
+@pytest.mark.slow
 def test_only_an_added_photo_is_embedded(put, index, library, embedded):
     for i in range(20):
         put(f"{i}.png", i)
@@ -171,6 +174,7 @@ def test_a_copy_of_a_bad_file_is_reported_as_bad(put, index, photos):
     assert report.copies == 0
 
 
+@pytest.mark.slow
 def test_upload_dates_stay_over_indexing_and_moving(put, index, library, photos, monkeypatch):
     def on_day(day):
         class Clock(datetime.datetime):

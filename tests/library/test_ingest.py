@@ -283,6 +283,7 @@ class Said(Progress):
         self.lines.append(text)
 
 
+@pytest.mark.slow
 def test_after_the_model_has_changed_photos_are_embedded_again_and_scores_calibrated_anew(
     put, library, photos, monkeypatch
 ):

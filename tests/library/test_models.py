@@ -133,6 +133,7 @@ def test_words_count_through_a_hybrid_and_an_edited_caption_embeds_no_picture(
     assert sum(embedded) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", ["palette", "mini"])
 def test_the_file_of_a_photo_is_the_photo_itself_as_a_query(photos, library, spec):
     rng = np.random.default_rng(8)

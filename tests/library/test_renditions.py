@@ -127,6 +127,7 @@ def test_a_file_that_rests_is_read_for_its_checksum_once(shop, monkeypatch):
     assert shop.original(photo) == RED
 
 
+@pytest.mark.slow
 def test_a_change_while_it_is_sent_breaks_off(shop):
     photo = shop.photo("a.png", encoded(noise(600, 500)))
     for change in (lambda file: file.write(b"x"), lambda file: file.truncate(CHUNK)):

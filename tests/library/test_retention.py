@@ -40,6 +40,7 @@ def left(snapshots):
     return sorted(int(place.name[:6]) for place in snapshots.iterdir())
 
 
+@pytest.mark.slow
 def test_a_cursor_goes_on_through_one_changing_index_run_a_page(put, index, library):
     for number in range(12):
         put(f"{number:02d}.png", number)
@@ -56,6 +57,7 @@ def test_a_cursor_goes_on_through_one_changing_index_run_a_page(put, index, libr
     assert len([*(library.folder / "snapshots").iterdir()]) == 12
 
 
+@pytest.mark.slow
 def test_after_its_time_a_cursor_says_to_search_again(put, index, library):
     write_retention(library.folder, Retention(kept_s=1_800))
     for number in range(3):
@@ -75,6 +77,7 @@ def test_after_its_time_a_cursor_says_to_search_again(put, index, library):
         library.search(cursor=cursor)
 
 
+@pytest.mark.slow
 def test_as_many_engines_stay_open_as_before_however_many_snapshots_there_are(put, index, library):
     cursors = []
     for number in range(8):

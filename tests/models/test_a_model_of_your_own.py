@@ -102,6 +102,7 @@ def test_it_indexes_searches_and_joins_a_hybrid(run, photos, put, tmp_path):
     assert run("search", "blue", "--data", data).code == 0
 
 
+@pytest.mark.slow
 def test_it_is_evaluated(photos, put, tmp_path):
     records = []
     for name, look in (("red", "#e01010"), ("green", "#10e010"), ("blue", "#1010e0")):

@@ -8,6 +8,8 @@ from searchlab.models import load_model
 from searchlab.models.contract import construct_model
 from searchlab.models.doctor import examine
 
+pytestmark = pytest.mark.slow
+
 
 class Port:
     """A port of mini with a mistake in it, made by changing what goes in or comes out."""
@@ -77,7 +79,6 @@ PLANTED = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", PLANTED)
 def test_each_planted_mistake_is_named(name):
     changes, topic = PLANTED[name]
@@ -118,7 +119,6 @@ def test_a_reference_of_another_size_is_said():
     assert "256 components, those of the reference 223" in findings[-1].text
 
 
-@pytest.mark.slow
 def test_the_command_prints_the_findings_and_fails_where_one_is_suspect(run):
     done = run("models", "check", "mini", "--against", "mini")
     assert done.code == 0, done.out

@@ -62,6 +62,7 @@ def test_photo_rows_do_not_depend_on_the_batch(mini):
     np.testing.assert_allclose(together, alone, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_photo_and_its_mirror_image_have_the_same_row(mini):
     rng = np.random.default_rng(0)
     photo = Image.fromarray(rng.integers(0, 256, (48, 64, 3), dtype=np.uint8))
@@ -85,6 +86,7 @@ def test_a_text_that_says_nothing_gives_a_zero_row(mini, text):
     assert not mini.encode_texts([text]).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["a\x00dog", "🐶", "שני כלבים", "\ud83d dog", "dog " * 2500, "x" * 10_000, "ก" * 10_000]
 )
@@ -134,6 +136,7 @@ def test_a_label_is_seen_as_its_kinds_too_the_narrowest_first(mini, label, kinds
     assert all(0.5 <= share <= 1.001 for _, share in sight.kinds)
 
 
+@pytest.mark.slow
 def test_texts_load_no_image_runtime_and_photos_no_table():
     program = (
         "import sys; from searchlab.models.mini.embedder import MiniEmbedder; m = MiniEmbedder();"

@@ -58,6 +58,7 @@ def test_a_folder_without_an_export_is_not_found(tmp_path):
         load_model(f"onnx:{tmp_path}")
 
 
+@pytest.mark.slow
 def test_importing_the_registry_is_light():
     code = (
         "import sys, searchlab.models\n"

@@ -139,6 +139,7 @@ def test_nothing_is_farther_than_black_from_white():
 # -- families
 
 
+@pytest.mark.slow
 def test_the_table_is_what_the_derivation_gives():
     spec = importlib.util.spec_from_file_location("derive_families", NAMES / "derive_families.py")
     derive = importlib.util.module_from_spec(spec)
@@ -181,6 +182,7 @@ def test_the_grey_axis_goes_from_black_over_gray_to_white():
     ]
 
 
+@pytest.mark.slow
 def test_at_20_each_shade_is_in_exactly_its_family():
     inside = np.stack([within_name(LATTICE, name, tolerance=20) for name in FAMILY_NAMES])
     assert (inside.sum(axis=0) == 1).all()
@@ -200,6 +202,7 @@ def test_a_tie_goes_to_one_family_only():
     assert (inside.sum(axis=0) == 1).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILY_NAMES)
 def test_a_smaller_tolerance_gives_a_subset_and_255_everything(name):
     steps = [0, 1, 10, 19, 20, 21, 40, 100, 200, 254, 255]
@@ -208,6 +211,7 @@ def test_a_smaller_tolerance_gives_a_subset_and_255_everything(name):
     assert masks[-1].all()
 
 
+@pytest.mark.slow
 def test_few_shades_and_many_are_measured_to_the_same_bits():
     some = LAB[:: len(LAB) // 200]
     for name in FAMILY_NAMES:

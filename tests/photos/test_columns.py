@@ -222,6 +222,7 @@ def test_a_file_without_all_of_its_last_zeros_is_refused(path):
             open_columns(path)
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_in_the_header_is_refused_or_gives_columns(path):
     save_columns(path, {"x": np.arange(3), "y": np.arange(70, dtype="u1")})
     whole = path.read_bytes()

@@ -108,6 +108,7 @@ def test_an_avif_that_says_it_is_huge_is_refused():
     assert look(content) in {413, 422}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "content",
     [
@@ -132,6 +133,7 @@ def test_a_file_of_countless_parts_is_refused_before_it_is_decoded(content):
     assert look(content) == 422
 
 
+@pytest.mark.slow
 def test_files_as_encoders_write_them_are_no_flood():
     noise = Image.effect_noise((640, 480), 90)
     small_parts = encoded(noise, "PNG")
@@ -151,6 +153,7 @@ def test_files_as_encoders_write_them_are_no_flood():
     assert look(many_scans(100)) == (64, 64)
 
 
+@pytest.mark.slow
 def test_data_beyond_the_picture_is_not_unpacked():
     assert look(png(1, 1, packed=zeros(200 * 2**20))) == (1, 1)
 

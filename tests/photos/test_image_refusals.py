@@ -75,6 +75,7 @@ def test_where_the_decoder_itself_would_warn_the_limit_is_lower(monkeypatch):
     assert [reason(content) for content in contents] == ["too many pixels"] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [b"iCCP", b"zTXt"])
 def test_a_chunk_that_unpacks_to_a_flood_is_refused(kind):
     flood = b"name\0\0" + zlib.compress(bytes(64 * 2**20), 9)

@@ -97,6 +97,7 @@ CONDITIONS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_few_or_many")
 @pytest.mark.parametrize("condition", CONDITIONS, ids=str)
 def test_photos_come_nearest_first_and_ties_by_photo_id(engine, table, condition):
@@ -109,6 +110,7 @@ def test_photos_come_nearest_first_and_ties_by_photo_id(engine, table, condition
     assert "photo_id" in whole.plan.reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("condition", CONDITIONS, ids=str)
 @pytest.mark.parametrize("per_page", [1, 7, 100])
 def test_pages_are_slices_of_one_ranking(engine, table, condition, per_page):

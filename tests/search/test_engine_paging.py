@@ -26,6 +26,7 @@ vectors = engine_world.vectors
 # -- pages --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(40), deadline=None)
 @given(query=queries(), per_page=st.integers(1, 100))
 def test_pages_put_together_are_the_ranking(engine, query, per_page):
@@ -101,6 +102,7 @@ def test_every_page_starts_at_its_place_in_the_ranking(engine):
     assert "<b>1.</b>" not in pages[1]._repr_html_()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "query",
     [
@@ -153,6 +155,7 @@ def test_a_page_knows_its_query_and_what_was_searched_by(exact):
     assert (after.query.text, after.picture) == ("sea", None)
 
 
+@pytest.mark.slow
 def test_eight_threads_page_as_one_does(engine):
     query = Query(photo_id=photo_id(3), text="night sea", filter=PhotoFilter(license_type="cc0"))
     expected = ids(all_pages(engine, query, 20))

@@ -33,6 +33,7 @@ vectors = engine_world.vectors
 # -- order --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(40), deadline=None)
 @given(query=queries())
 def test_every_ranking_keeps_its_promises(engine, query):
@@ -70,6 +71,7 @@ def test_an_exact_ranking_is_a_plain_sort(exact, query):
     assert ranking.scores.tolist() == pytest.approx(scores[expected].tolist())
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(40), deadline=None)
 @given(query=queries(limit=None, sort_by="relevance", score_threshold=None))
 def test_a_graph_ranks_its_head_and_leaves_nobody_out(build, exact, query):
@@ -100,6 +102,7 @@ def test_the_careless_graph_of_these_tests_does_miss_photos(build, exact):
     assert missed
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(query=queries(limit=None))
 def test_both_orders_give_the_same_photos(engine, query):
@@ -128,6 +131,7 @@ def test_a_text_that_says_nothing_to_the_model_lists_all_photos_by_id(exact):
 # -- parts --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(query=queries(), k=st.integers(0, N + 5))
 def test_the_head_of_a_ranking_does_not_depend_on_how_much_of_it_is_wanted(engine, query, k):
@@ -143,6 +147,7 @@ def test_less_than_nothing_cannot_be_ranked(engine):
         engine.rank(Query(text="sea"), -1)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(query=queries(), start=st.integers(0, N + 5), k=st.integers(0, N + 5))
 def test_a_part_of_a_ranking_is_cut_out_of_it(engine, query, start, k):

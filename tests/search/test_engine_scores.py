@@ -49,6 +49,7 @@ CURVES = [
 ]
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60), deadline=None)
 @given(
     query=queries(),

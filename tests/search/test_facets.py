@@ -165,6 +165,7 @@ def test_equal_oklab_is_not_an_equal_shade_at_tolerance_0(facets_of):
     assert facets_of(table).within_hex(shade, 0).rows().tolist() == rows.tolist()
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(40), deadline=None)
 @given(st.data())
 def test_five_conditions_together_are_what_the_plain_mask_says(facets_of, data):
@@ -282,6 +283,7 @@ def test_a_column_takes_little_room_however_its_values_are_spread():
 # -- small libraries stay light ---------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_small_tables_are_filtered_without_numba():
     code = """
 import sys

@@ -84,6 +84,7 @@ def filters(draw, sources=(), licenses=()):
     return PhotoFilter(**{name: conditions[name] for name in few})
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(80), deadline=None)
 @given(st.lists(photo_changes, max_size=30), st.data())
 def test_the_mask_is_what_a_list_comprehension_says(make_table, changes, data):
@@ -229,6 +230,7 @@ def test_a_family_at_tolerance_20_is_exactly_the_photos_of_that_name(make_table,
     assert PhotoFilter(color_name=name, color_tolerance=255).mask(table).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(100), deadline=None)
 @given(
     st.lists(st.from_regex(r"#[0-9a-f]{6}", fullmatch=True), min_size=1, max_size=20),
@@ -310,6 +312,7 @@ def test_a_filter_describes_itself(chosen, words):
     assert chosen.describe() == words
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(100), deadline=None)
 @given(filters(SOURCES, LICENSES))
 def test_plain_values_rebuild_the_filter(chosen):

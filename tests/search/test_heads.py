@@ -101,6 +101,7 @@ def test_axes_are_those_along_which_rows_differ_most_from_their_centres(dim):
 # -- products ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(-1, 1, width=32), min_size=COMPONENTS, max_size=COMPONENTS))
 @settings(max_examples=examples(60), deadline=None)
 def test_components_of_a_query_are_rounded_to_the_nearest_step(values):
@@ -114,6 +115,7 @@ def test_components_of_a_query_are_rounded_to_the_nearest_step(values):
     assert zero == MIDDLE * whole.sum()
 
 
+@pytest.mark.slow
 def test_a_query_is_projected_onto_the_axes():
     axes = np.linalg.qr(np.random.default_rng(0).standard_normal((90, 90)))[0][:, :COMPONENTS]
     axes = np.ascontiguousarray(axes, dtype=np.float32)

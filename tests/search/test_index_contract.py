@@ -365,6 +365,7 @@ def test_an_empty_index_can_be_saved_and_opened(kind, tmp_path, queries):
     assert opened.search(queries[:1], 2).rows.tolist() == [[-1, -1]]
 
 
+@pytest.mark.slow
 def test_eight_threads_get_the_same_answers(index, queries):
     allowed = np.random.default_rng(2).random(N) < 0.8
     expected = index.search(queries, 10, allowed=allowed)

@@ -71,6 +71,7 @@ def test_a_graph_that_reaches_too_few_rows_is_not_believed(unit_vectors, queries
         check_answers(index.search(queries, k), islands, queries, k)
 
 
+@pytest.mark.slow
 def test_recall_rises_with_ef_search(unit_vectors):
     spread = unit_vectors(2_000, 32, clusters=2_000)
     spread_queries = unit_vectors(60, 32, clusters=2_000, seed=99)
@@ -86,6 +87,7 @@ def test_recall_rises_with_ef_search(unit_vectors):
 # -- photos come and go -----------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_deleted_rows_never_come_back(many):
     stay = np.flatnonzero(np.arange(4_000) % 10 != 0)
     index = HnswIndex(many).update(many[stay], stay)
@@ -268,6 +270,7 @@ def test_it_is_what_hnswlib_finds_with_that_ef(spread, spread_asked):
         ]
 
 
+@pytest.mark.slow
 def test_threads_with_unlike_ef_do_not_disturb_each_other(spread, spread_asked):
     index = HnswIndex(spread, M=6)
     efforts = (1, 12, 50, 400)
@@ -307,6 +310,7 @@ def test_several_threads_build_as_good_a_graph(many, near_queries, threads):
     assert recall_at_k(neighbors, ExactIndex(many[stay]).search(near_queries, 10)) >= 0.95
 
 
+@pytest.mark.slow
 def test_a_config_says_how_many_threads_build(tmp_path, many):
     config = Config(model="given", index="hnsw", build_threads=2)
     labels = np.arange(len(many))

@@ -126,6 +126,7 @@ def test_queries_that_are_like_texts_lie_as_far_from_photos_as_texts_do(
     np.testing.assert_allclose(asked[1], unit_rows(texts), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_smooth_vectors_are_found_too():
     made = made_vectors("smooth-5k-32", n_queries=40)
     index, exact = IvfIndex(made.photos), ExactIndex(made.photos)
@@ -155,6 +156,7 @@ def test_the_recall_of_a_call_goes_before_that_of_the_index(vectors, index, exac
     assert low < recall_at_k(careless.search(queries["text"], 20, recall=0.99), truth)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_mixed", "gap"), [(2, 1.5), (6, 3.0)])
 def test_texts_that_were_learnt_from_are_searched_as_far_as_they_need(
     vectors, index, exact, n_mixed, gap
@@ -183,6 +185,7 @@ def test_texts_that_were_learnt_from_are_searched_as_far_as_they_need(
     assert sum(read_for_photos()) < 1.1 * sum(photos)
 
 
+@pytest.mark.slow
 def test_what_was_learnt_stays(vectors, index, queries, tmp_path):
     index = IvfIndex(vectors, lists=index._lists)
     index.learn(queries["text"])
@@ -272,18 +275,21 @@ def test_few_rows(unit_vectors, n, n_lists):
         check_answers(index.search(queries, k), vectors, queries, k)
 
 
+@pytest.mark.slow
 def test_rows_that_are_all_the_same(unit_vectors):
     vectors = np.repeat(unit_vectors(1), 3_000, axis=0)
     neighbors = IvfIndex(vectors).search(vectors[:1], 5)
     assert neighbors.scores[0].tolist() == pytest.approx([1.0] * 5)
 
 
+@pytest.mark.slow
 def test_twins_in_one_list_come_in_the_order_of_their_rows(vectors):
     twice = np.concatenate([vectors, vectors])
     neighbors = IvfIndex(twice).search(vectors[:20], 2)
     assert neighbors.rows.tolist() == [[row, row + N] for row in range(20)]
 
 
+@pytest.mark.slow
 def test_mapped_strided_and_read_only_arrays(tmp_path, vectors, index, queries):
     np.save(tmp_path / "vectors.npy", vectors)
     mapped = np.load(tmp_path / "vectors.npy", mmap_mode="r")
@@ -330,12 +336,14 @@ def test_labels_and_lists_of_other_rows_are_refused(vectors, index):
 # -- the same again ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_threads_do_not_change_the_lists(vectors):
     one, two = (IvfIndex(vectors, threads=threads)._lists for threads in (1, 3))
     for name in one.__dataclass_fields__:
         assert getattr(one, name).tobytes() == getattr(two, name).tobytes()
 
 
+@pytest.mark.slow
 def test_another_seed_makes_other_lists(vectors, index):
     other = IvfIndex(vectors, seed=1)
     assert other._lists.rows.tolist() != index._lists.rows.tolist()

@@ -67,6 +67,7 @@ def near_rows(all_vectors, count):
     return unit_rows(all_vectors[:count] + 0.05 * noise)
 
 
+@pytest.mark.slow
 def test_the_index_before_stays_as_it_was(vectors, queries):
     index = IvfIndex(vectors)
     before = index.search(queries["image"], 5)
@@ -85,6 +86,7 @@ def test_updates_upon_updates_are_exact(index, vectors, queries):
     check_equal(updated.nearest(query, 50), ExactIndex(vectors).nearest(query, 50))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [0, 1, 100])
 def test_a_library_that_shrinks_or_grows_much_gets_new_clusters(index, vectors, queries, count):
     few = index.update(vectors[:count].copy(), np.arange(count))
@@ -94,6 +96,7 @@ def test_a_library_that_shrinks_or_grows_much_gets_new_clusters(index, vectors, 
     assert len(again.search(queries["image"], 5).rows) == len(queries["image"])
 
 
+@pytest.mark.slow
 def test_photos_of_a_kind_that_was_not_there_get_clusters_of_their_own(index, vectors):
     strange, _ = clustered(4_000, DIM, clusters=10, seed=77)
     updated = index.update(np.concatenate([vectors, strange]), np.arange(N + 4_000))
@@ -209,6 +212,7 @@ def test_lists_that_were_saved_before_there_were_heads_are_refused(saved, vector
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spoil", "complaint"),
     [

@@ -96,6 +96,7 @@ def test_an_empty_index_has_nothing_near(build, queries):
     assert index.nearest(queries[0], 5, allowed=Bitmap.empty(0), at_least=0.2).rows.tolist() == []
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_nearest_is_exact_for_any_size_filter_and_threshold(build, data):

@@ -95,6 +95,7 @@ def test_no_kernel_can_be_compiled_after_its_import():
 # -- codes ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [64, 128, 192, 512])
 def test_the_product_is_that_of_integers(length):
     rng = np.random.default_rng(length)
@@ -127,6 +128,7 @@ def test_rows_of_any_size_are_coded_within_their_error(size):
     assert (away <= errors).all()
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=80))
 @settings(max_examples=examples(60), deadline=None)
 def test_a_query_is_rounded_to_the_nearest_step(values):
@@ -140,6 +142,7 @@ def test_a_query_is_rounded_to_the_nearest_step(values):
 # -- heaps and buckets ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 6), max_size=40), st.integers(0, 12), st.randoms())
 @settings(max_examples=examples(150), deadline=None)
 def test_a_heap_keeps_the_best_and_of_equals_the_lowest_rows(scores, size, random):
@@ -150,6 +153,7 @@ def test_a_heap_keeps_the_best_and_of_equals_the_lowest_rows(scores, size, rando
     assert sorted(kept_rows.tolist()) == sorted(row for _, row in best)
 
 
+@pytest.mark.slow
 def test_buckets_order_lists_as_finely_as_they_are_wide():
     scores = np.random.default_rng(2).standard_normal(3_000).astype(np.float32)
     order, bucket, best, width = bucketed(scores)

@@ -36,6 +36,7 @@ def test_few_centres_are_all_looked_at(photos: Embeddings) -> None:
     np.testing.assert_allclose(scores[np.arange(len(photos)), members], fits, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_of_many_centres_hardly_any_row_misses_the_nearest(
     photos: Embeddings, centres: Embeddings
 ) -> None:
@@ -58,6 +59,7 @@ def test_rows_that_look_like_nothing_find_a_centre_too(centres: Embeddings) -> N
     assert np.mean((strangers @ centres.T).max(axis=1) - fits[:500]) < 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [2, 3])
 def test_centres_and_members_do_not_depend_on_threads(
     photos: Embeddings, centres: Embeddings, threads: int

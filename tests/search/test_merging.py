@@ -50,6 +50,7 @@ def wanted_order(engine, query):
     return best, np.round(UNCALIBRATED.text(scores[best]), 6)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60), deadline=None)
 @given(query=queries(limit=None, sort_by="relevance"))
 def test_an_exact_merged_ranking_is_a_plain_sort_of_cosines_and_gains(build, query):
@@ -173,6 +174,7 @@ def gained_rows(relation, scene_of, rng):
     return np.flatnonzero(rng.random(len(scene_of)) < chance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", ["anywhere", "few", "alike"])
 @pytest.mark.parametrize("levels", [1, 60])
 @pytest.mark.parametrize("share", [None, 0.7, 0.02])

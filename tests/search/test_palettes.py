@@ -56,6 +56,7 @@ conditions = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(some_palettes(), min_size=1, max_size=90), conditions, st.booleans())
 def test_a_photo_is_let_through_as_its_colours_say(

@@ -241,6 +241,7 @@ def test_names_are_found_as_by_a_list_comprehension(entries, part, limit):
     assert names.find(part, limit) == expected[:limit]
 
 
+@pytest.mark.slow
 def test_many_names_over_many_blocks_are_found_as_by_a_list_comprehension():
     rng = np.random.default_rng(0)
     parts = ["an", "be", "ng", "lee", "ø", "漢", "k", " ", "-", "qu", "sch"]

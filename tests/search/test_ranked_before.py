@@ -43,6 +43,7 @@ def soon(monkeypatch):
     monkeypatch.setattr(ranking, "AHEAD", 10)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(40), deadline=None)
 @given(query=queries(), starts=st.lists(st.integers(1, N), min_size=1, max_size=6))
 def test_parts_in_any_order_are_those_of_the_whole_ranking(engine, query, starts):

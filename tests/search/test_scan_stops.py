@@ -98,6 +98,7 @@ def expected(masses, variances, kth, ratio, most):
     return _count_expected(masses, variances, 0, 0.5, 0.25, kth, ratio, most)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variance", [0.0, 1e-4, 0.04])
 def test_rows_to_be_expected_are_those_of_normal_tails(variance):
     """Lists without any variance count as if their rows were a millionth apart."""

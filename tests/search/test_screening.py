@@ -136,6 +136,7 @@ WAYS = st.sampled_from(["all", "words", "marked"])
 # -- what may be found ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(n=st.integers(1, 200), share=st.sampled_from([0.0, 0.1, 1.0]), seed=st.integers(0, 9))
 @settings(max_examples=examples(60), deadline=None)
 def test_few_rows_are_marked_where_they_lie_and_many_are_not(n, share, seed):
@@ -154,6 +155,7 @@ def test_few_rows_are_marked_where_they_lie_and_many_are_not(n, share, seed):
     assert not marks(NO_WORDS, positions, n).size
 
 
+@pytest.mark.slow
 @given(
     before=st.integers(0, 140), size=st.integers(0, 40), after=st.integers(0, 20),
     way=WAYS, share=st.sampled_from([0.0, 0.1, 0.6, 1.0]), seed=st.integers(0, 9),
@@ -202,6 +204,7 @@ def lay_lifts(mask, share, rng):
     return lifts
 
 
+@pytest.mark.slow
 @given(**LISTS)
 @settings(max_examples=examples(250), deadline=None)
 def test_no_row_of_a_list_that_reaches_the_score_is_missed(
@@ -244,6 +247,7 @@ def check_sums(sums, screen, places):
     assert sums[ROWS:].sum() == pytest.approx((tails**2).sum(), rel=1e-4, abs=1e-20)
 
 
+@pytest.mark.slow
 @given(**LISTS)
 @settings(max_examples=examples(100), deadline=None)
 def test_of_places_those_stay_that_may_reach_the_score(

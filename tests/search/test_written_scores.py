@@ -200,6 +200,7 @@ def drawn(n, seed, share=0.2, langs=("en",)):
     return pairs._replace(relevant=rng.random(n) < pairs.scores(WrittenFit(share, 0.3, 0.8)))
 
 
+@pytest.mark.slow
 def test_the_fit_finds_what_judgments_were_drawn_with():
     fit = fit_written([drawn(20_000, 0), drawn(20_000, 1)])
     assert fit[:2] == pytest.approx((0.2, 0.3), abs=0.03)
@@ -217,6 +218,7 @@ def test_the_fit_scores_as_the_curve_does():
         assert curve(np.array([cosine]))[0] == pytest.approx(score, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_a_left_out_set_is_measured_by_a_fit_that_has_not_seen_it():
     sets = {
         "sentences": drawn(2_000, 0, langs=("en", "de")),

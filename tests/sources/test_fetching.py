@@ -268,6 +268,7 @@ def test_pictures_that_may_not_be_shown_are_not_fetched(make_api, client, tmp_pa
     assert [path for path, _ in server.requests] == ["/ok.jpg"]
 
 
+@pytest.mark.slow
 def test_what_was_fetched_is_indexed_without_a_network(boats, make_api, client, tmp_path, server):
     report = fetch(make_api(boats), client, "boats", tmp_path / "out", pages=5)
     n_requests = len(server.requests)

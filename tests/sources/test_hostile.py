@@ -70,6 +70,7 @@ def assert_harmless(record):
     assert len(record.source_description) <= 40_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(SOURCES))
 @settings(max_examples=examples(60), deadline=None)
 @given(data=st.data())
@@ -89,6 +90,7 @@ def test_no_value_at_any_place_of_a_record_does_harm_or_more_than_refuse_it(name
         assert_harmless(photo)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(SOURCES))
 @settings(max_examples=examples(40), deadline=None)
 @given(answer=VALUES)

@@ -54,6 +54,7 @@ def test_reliability_matches_hand_values():
     json.dumps(measured.to_dict(), allow_nan=False)
 
 
+@pytest.mark.slow
 def test_perfect_scores_show_the_error_that_chance_alone_makes():
     plain, chance, covered = [], [], 0
     for seed in range(40):
@@ -148,6 +149,7 @@ def test_precision_that_is_none_is_refused(precision):
         threshold_for(shown((0.5, True)), precision)
 
 
+@pytest.mark.slow
 def test_threshold_transfers_between_scales_only_where_scores_are_calibrated():
     rng = np.random.default_rng(0)
     logits = rng.normal(-1, 1.5, size=4000)
@@ -286,6 +288,7 @@ def test_queries_of_several_tasks_are_not_scored_together(collection):
         score_queries(engines["sharp"], mixed)
 
 
+@pytest.mark.slow
 def test_the_lab_finds_fitted_curves_reliable_and_bare_ones_not(collection):
     engines, query_set = collection
     measured = measure(engines["sharp"], query_set, samples=100)
@@ -308,6 +311,7 @@ def test_the_lab_finds_the_same_again(collection):
     assert measure(engines["sharp"], query_set, samples=30, seed=5) != once
 
 
+@pytest.mark.slow
 def test_where_photos_were_refused_the_lab_reads_judged_ones_by_themselves(collection):
     engines, query_set = collection
     photos = engines["sharp"].table.photo_ids(range(0, 90, 3))

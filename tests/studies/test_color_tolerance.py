@@ -369,6 +369,7 @@ def test_what_was_measured_can_be_measured_again():
         assert all(isinstance(value, int | float) for value in measured["metrics"].values())
 
 
+@pytest.mark.slow
 def test_the_families_agree_with_the_survey_as_published():
     metrics = measure_names("xkcd", samples=50)["metrics"]
     assert metrics["n_names"] == 522

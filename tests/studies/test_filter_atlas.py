@@ -158,6 +158,7 @@ def test_too_few_photos_for_a_share_are_refused():
         few.condition(Cell(0.2, "aligned", 3))
 
 
+@pytest.mark.slow
 def test_what_is_served_is_right_full_and_planned_in_every_cell():
     config = Config(model="given", index="hnsw", depth=20)
     served = Served(ATLAS.columns, HnswIndex(ATLAS.vectors), config)

@@ -262,6 +262,7 @@ def test_walks_of_nobody_are_refused(library):
 # -- records
 
 
+@pytest.mark.slow
 def test_what_was_measured_can_be_measured_again():
     small = {"n_photos": 60, "per_page": 20, "n_histories": 2, "n_queries": 2}
     measured = measure_churn(**small, scenarios=((0.1, 0.0), (0.0, 0.5)), seed=4)

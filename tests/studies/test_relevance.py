@@ -44,6 +44,7 @@ def drawn(n_queries, seed, langs=("en",)):
     )
 
 
+@pytest.mark.slow
 def test_what_is_left_out_is_measured_by_a_fit_that_has_not_seen_it():
     sets = {
         "sentences": judged_pairs(drawn(900, 0, ("en", "de", "cs"))),

@@ -30,6 +30,7 @@ def test_the_interval_holds_the_true_exponent_nineteen_times_in_twenty():
     assert 0.92 < n_inside / 400 < 0.98
 
 
+@pytest.mark.slow
 def test_the_interval_of_an_estimate_holds_a_new_measurement_and_widens_away_from_the_old():
     rng = np.random.default_rng(1)
     n_inside = 0

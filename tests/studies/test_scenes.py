@@ -7,6 +7,7 @@ from searchlab.studies.vectors.made import made_vectors, text_like
 from searchlab.studies.vectors.scenes import Scenes, open_scenes
 
 
+@pytest.mark.slow
 def test_a_stretch_is_the_same_whatever_is_made_with_it():
     made = Scenes(24, seed=3)
     rows, scenes = made.rows(0, 40_000)

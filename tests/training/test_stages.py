@@ -34,6 +34,7 @@ def never():
     raise AssertionError
 
 
+@pytest.mark.slow
 def test_what_was_learnt_comes_back_without_training(tmp_path, table):
     layer = torch.nn.Linear(3, 2)
     again = copy.deepcopy(layer), table.copy(rate=0.1)

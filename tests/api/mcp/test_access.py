@@ -243,6 +243,7 @@ def test_64_clients_at_once_each_get_their_own_answer(server, token):
     assert all(asked == found for asked, found in pairs)
 
 
+@pytest.mark.slow
 def test_calls_from_many_threads_are_all_counted(server, token):
     tools = ToolClient(server, token)
     before = tools.data("usage")["requests"]["used"]

@@ -88,6 +88,7 @@ def test_a_page_of_an_allowed_origin_may_be_a_client(five_photos):
         assert "access-control-allow-origin" not in page.headers
 
 
+@pytest.mark.slow
 def test_over_plain_http_nobody_is_let_in(five_photos):
     with api(five_photos, host="photos.test") as server:
         browser = server.make_browser(base_url="http://photos.test")

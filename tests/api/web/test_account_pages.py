@@ -228,6 +228,7 @@ def fill(served, account):
     return journal
 
 
+@pytest.mark.slow
 def test_the_export_holds_all_that_is_stored_and_no_secret(served, browser):
     account = account_of(browser)
     fill(served, account)
@@ -308,6 +309,7 @@ def test_the_way_to_the_account_leads_through_signing_in(served):
     assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in?next=/account")
 
 
+@pytest.mark.slow
 def test_a_guest_of_the_server_has_no_account(tmp_path):
     with api(tiny_library(tmp_path), visitors="guests") as server:
         guest = server.make_browser()
@@ -358,6 +360,7 @@ def test_an_account_of_any_name_reads_well(served, name):
     assert closed.status_code == 200
 
 
+@pytest.mark.slow
 def test_no_secret_is_logged(tmp_path, capfd):
     folder = tiny_library(tmp_path)
     with api(folder) as server:

@@ -96,6 +96,7 @@ def test_other_origins_may_read_the_api_and_never_a_page(folder):
         assert answer.headers["access-control-allow-origin"] == "*"
 
 
+@pytest.mark.slow
 def test_an_account_has_one_rate_for_its_pages(folder):
     with api(folder, visitors="guests", rate_per_second=0.01, rate_burst=2) as server:
         answers = [server.anonymous.get("/") for _ in range(3)]

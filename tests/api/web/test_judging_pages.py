@@ -97,6 +97,7 @@ def test_what_does_not_fit_is_said_above_a_form_that_stays_filled_in(ann, values
         assert "&lt;i&gt;red&lt;/i&gt;" in answer.text
 
 
+@pytest.mark.slow
 def test_a_task_that_the_quota_does_not_allow_counts_nothing(served):
     poor = person(served, "poor", plan="free")
     for number in range(10):

@@ -78,6 +78,7 @@ def test_colours_lead_to_searches_by_them(served, photo):
         assert served.anonymous.get(address).status_code == 200
 
 
+@pytest.mark.slow
 def test_similar_photos_are_those_of_the_api_and_count_as_there(folder):
     with api(folder, visitors="viewers") as server:
         client = server.make_client(account="viewers", plan="scale")

@@ -342,6 +342,7 @@ def test_a_part_of_one_photographers_name_leads_to_their_photos(served):
     assert answer.headers["location"] == "/?q=green&photographer=annlee"
 
 
+@pytest.mark.slow
 def test_a_part_of_several_names_asks_whom_and_does_not_count(tmp_path):
     people = [("annlee", "Ann Lee"), ("hannah<b>", "Hannah"), ("annlee", "Ann Lee"), ("bob", "Bob")]
     library = library_of(tmp_path, people)
