@@ -202,7 +202,7 @@ def run(options: argparse.Namespace, precisions: list[str], name: str) -> None:
             BENCHMARK, seed=options.seed, packages=["torch", "open_clip_torch"]
         ),
     }
-    drawn_chart = draw(rows, values["parameters"]["device"], place)
+    drawn_chart = draw(rows, values["parameters"]["device"], place.with_name(name))
     record(options, BENCHMARK, name, values, beside=drawn_chart)
 
 

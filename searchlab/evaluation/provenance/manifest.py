@@ -65,7 +65,7 @@ def make_manifest(
         "date": datetime.datetime.now(tz=datetime.UTC).isoformat(timespec="seconds"),
         "machine": machine(),
         "python": platform.python_version(),
-        "packages": {name: importlib.metadata.version(name) for name in (*PACKAGES, *packages)},
+        "packages": _versions([*PACKAGES, *packages]),
         "command": " ".join([Path(sys.argv[0]).name, *map(_without_folders, sys.argv[1:])]),
         "models": [dict(model) for model in models],
         "data": dict(data or {}),
@@ -74,6 +74,13 @@ def make_manifest(
         "batch_size": batch_size,
         "dtype": dtype,
     }
+
+
+def _versions(packages: Sequence[str]) -> dict[str, str]:
+    """Name -> version; no figure depends on a package that is not installed, so it is left out."""
+    here = {each.name.replace("_", "-").lower() for each in importlib.metadata.distributions()}
+    there = [name for name in packages if name.replace("_", "-").lower() in here]
+    return {name: importlib.metadata.version(name) for name in there}
 
 
 def models_of(*specs: str) -> list[dict[str, str]]:

@@ -362,6 +362,10 @@ STUDIES: dict[str, Study] = {
         ("searchlab.models", "searchlab.photos.images", "searchlab.evaluation.datasets"),
         sealed=f"{_TIMES}, with an accelerator",
     ),
+    "indexing": Study(
+        ("searchlab.library.embed", "searchlab.models"),
+        sealed=f"{_TIMES}, with an accelerator",
+    ),
     "device_search": Study(
         ("searchlab.search.indexes", "searchlab.search.filters", "searchlab.studies.vectors"),
         sealed=f"{_TIMES}, with an accelerator",

@@ -120,24 +120,40 @@ class DeviceIndex(ExactIndex):
         """Yield for each query ascending rows that hold its k best; None where too many tie."""
         import torch
 
-        n = len(self.vectors)
-        n_wanted = min(k + _SPARE, n)
-        at_once = max(1, _PRODUCTS // n)
         with torch.inference_mode(), _whole_floats(), self._in_its_memory():
             if self._rows is None:
                 self._rows = torch.from_numpy(np.array(self.vectors)).to(self.device)
-            barred = None if bits is None else torch.from_numpy(~bits.mask()).to(self.device)
-            for start in range(0, len(queries), at_once):
+            scored, allowed = self._rows, None
+            if bits is not None:
+                allowed = bits.rows()
+                scored = scored[torch.from_numpy(allowed).to(self.device)]
+            n_wanted = min(k + _SPARE, len(scored))
+            is_whole = n_wanted == len(scored)
+            at_once = max(1, _PRODUCTS // len(scored))
+
+            def begin(start: int) -> tuple[Embeddings, torch.Tensor, torch.Tensor]:
                 part = np.ascontiguousarray(queries[start : start + at_once], dtype=np.float32)
-                products = torch.from_numpy(part).to(self.device) @ self._rows.T
-                if barred is not None:
-                    products.masked_fill_(barred, -torch.inf)
-                found = products.topk(n_wanted, dim=1)
+                best, rows = (torch.from_numpy(part).to(self.device) @ scored.T).topk(n_wanted)
+                return part, best, rows
+
+            def finish(
+                part: Embeddings, best_there: torch.Tensor, rows_there: torch.Tensor
+            ) -> Iterator[NDArray[np.int64] | None]:
                 margins = MARGIN * np.maximum(1, np.linalg.norm(part, axis=1, keepdims=True))
-                best, rows = found.values.cpu().numpy(), found.indices.cpu().numpy()
+                best, rows = best_there.cpu().numpy(), rows_there.cpu().numpy()
                 is_near = best >= best[:, k - 1 : k] - margins
-                for near, row in zip(is_near, rows, strict=True):
-                    yield np.sort(row[near]) if n_wanted == n or not near[-1] else None
+                for near, row in zip(
+                    is_near, rows if allowed is None else allowed[rows], strict=True
+                ):
+                    yield np.sort(row[near]) if is_whole or not near[-1] else None
+
+            # The device multiplies one batch while the candidates of the one before are scored.
+            under_way = begin(0)
+            for start in range(at_once, len(queries), at_once):
+                following = begin(start)
+                yield from finish(*under_way)
+                under_way = following
+            yield from finish(*under_way)
 
     @contextmanager
     def _in_its_memory(self) -> Iterator[None]:
