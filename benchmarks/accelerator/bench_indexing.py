@@ -4,9 +4,10 @@
     python -m benchmarks.accelerator.bench_indexing --device cpu  without one
     python -m benchmarks.accelerator.bench_indexing --smoke --out "$(mktemp -d)"
 
-Writes results/indexing/<dataset>/<device>.json and a chart. `ours` is the step that embeds photos,
-as `searchlab index` does it: read, check, decode, colours, palette, blur hash, small picture,
-vector, and all of it kept on disk. `open_clip` is a DataLoader with a worker a core and its own
+Writes results/indexing/<dataset>/<device>.json and a chart. `threads` and `processes` are the step
+that embeds photos, as `searchlab index` does it: read, check, decode, colours, palette, blur hash,
+small picture, vector, and all of it kept on disk, with as many of either as cores; it chooses
+between them by their number. `open_clip` is a DataLoader with a worker a core and its own
 transform, which gives vectors alone. Both read JPEGs of 1920 x 1280 from the page cache and have
 the same model, with random weights, as trained ones are as fast. Each number of cores has processes
 of its own that are bound to so many, and --photos a core, so that all take about as long.
@@ -22,7 +23,6 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from itertools import count
 from multiprocessing import get_context, set_start_method
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ from searchlab.evaluation.provenance.manifest import make_manifest
 from searchlab.evaluation.provenance.measurement import measurement_path
 
 BENCHMARK = "indexing"
-OURS, PEER = "ours", "open_clip"
+THREADS, PROCESSES, PEER = "threads", "processes", "open_clip"
 DRAWN = 32  # pictures that are drawn; the others are the same ones with other bytes at their end
 
 
@@ -65,8 +65,11 @@ def time_here(way: str, spec: str, n_cores: int, job: Mapping[str, Any]) -> dict
     os.environ[ENVIRONMENT] = job["device"]
     files = {digest: Path(file) for digest, file in job["files"].items()}
     files = dict(list(files.items())[: n_cores * job["photos"]])
-    begin = _embedding_step if way == OURS else _loop_of_open_clip
-    work = begin(files, load_model(spec), n_cores)
+    model = load_model(spec)
+    if way == PEER:
+        work = _loop_of_open_clip(files, model, n_cores)
+    else:
+        work = _embedding_step(files, model, n_cores, in_processes=way == PROCESSES)
     work()  # not timed: kernels are compiled and the device's libraries loaded
     walls, cpus = [], []
     for _ in range(job["runs"]):
@@ -82,7 +85,9 @@ def time_here(way: str, spec: str, n_cores: int, job: Mapping[str, Any]) -> dict
     }
 
 
-def _embedding_step(files: Mapping[str, Path], model: Any, n_cores: int) -> Callable[[], None]:
+def _embedding_step(
+    files: Mapping[str, Path], model: Any, n_cores: int, *, in_processes: bool
+) -> Callable[[], None]:
     from searchlab.library.cache import ContentCache
     from searchlab.library.embed import embed_pictures
     from searchlab.progress import Progress
@@ -93,7 +98,15 @@ def _embedding_step(files: Mapping[str, Path], model: Any, n_cores: int) -> Call
             ContentCache(Path(folder, "cache.db")) as kept,
         ):
             small = Path(folder, "small")
-            refused = embed_pictures(files, [model], kept, small, Progress(), threads=n_cores)
+            refused = embed_pictures(
+                files,
+                [model],
+                kept,
+                small,
+                Progress(),
+                threads=n_cores,
+                in_processes=in_processes,
+            )
             assert not refused, refused
 
     return embed
@@ -114,9 +127,8 @@ def _cpu_s() -> float:
 
 
 def list_cores(most: int) -> list[int]:
-    """List 1, 2, 4, ... and the number of cores itself."""
-    doubled = (2**power for power in count())
-    return [*(next(doubled) for _ in range((most - 1).bit_length())), most]
+    """List 1, 4, 16, ... and the number of cores itself."""
+    return sorted({most, *(4**power for power in range(most.bit_length()) if 4**power < most)})
 
 
 def make_files(folder: Path, n: int, *, width: int, height: int, seed: int) -> dict[str, str]:
@@ -187,7 +199,11 @@ def main() -> None:
         todo = [
             (way, spec, n_cores)
             for n_cores in list_cores(options.threads)
-            for way, spec in ((OURS, "mini"), (OURS, options.clip), (PEER, options.clip))
+            for way, spec in (
+                *((way, spec) for spec in ("mini", options.clip) for way in (THREADS, PROCESSES)),
+                (PEER, options.clip),
+            )
+            if way != PROCESSES or n_cores > 1 or options.smoke
         ]
         with progress.step("timing", len(todo), unit="timings") as step:
             for way, spec, n_cores in todo:

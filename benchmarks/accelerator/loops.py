@@ -1,53 +1,17 @@
-"""Two ways from picture files to vectors, and the model alone, in one precision."""
+"""The model alone, open_clip's way from files to vectors, and what a device can do at most."""
 
 from __future__ import annotations
 
-import os
-from collections import deque
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Sequence
 from contextlib import nullcontext
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from PIL import Image
 
 from searchlab.models.devices import PRECISIONS
 from searchlab.models.openclip.embedder import OpenClipEmbedder
-from searchlab.photos.images.decode import WORKING_SIDE, for_model, open_rgb
-from searchlab.photos.images.resize import fast_resize
-
-
-def embed_by_threads(model: OpenClipEmbedder, files: Sequence[Path]) -> np.ndarray:
-    """Embed as indexing does: threads decode three batches ahead, the model feeds the device."""
-    side = max(WORKING_SIDE, model.input_size)
-
-    def decode(file: Path) -> Image.Image:
-        picture = open_rgb(file, min_side=side).image
-        return for_model(picture, model.input_size, resize=fast_resize)
-
-    rows = []
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        pictures = _decode_ahead(pool, decode, files, 3 * model.images_at_once)
-        while batch := list(islice(pictures, model.images_at_once)):
-            rows.append(model.encode_images(batch))
-    return np.concatenate(rows)
-
-
-def _decode_ahead(
-    pool: ThreadPoolExecutor, work: Any, files: Sequence[Path], most: int
-) -> Iterator[Image.Image]:
-    rest = iter(files)
-    running: deque[Future[Image.Image]] = deque(
-        pool.submit(work, file) for file in islice(rest, most)
-    )
-    while running:
-        picture = running.popleft().result()
-        running.extend(pool.submit(work, file) for file in islice(rest, 1))
-        yield picture
 
 
 class _Files(torch.utils.data.Dataset[torch.Tensor]):
@@ -106,9 +70,10 @@ def multiply(device: torch.device, precision: str, size: int, times: int) -> Non
     """Multiply square matrices `times` times, one after the other, and wait until it is done."""
     dtype = PRECISIONS[precision] or torch.float32
     with torch.inference_mode():
-        left = torch.ones(size, size, dtype=dtype, device=device)
-        # Each product averages a row, so that the values stay 1.
-        right = torch.full((size, size), 1 / size, dtype=dtype, device=device)
+        left = torch.rand(size, size, device=device).to(dtype)
+        # Each product averages a row, so that the values stay about as large. They are drawn at
+        # random, as a device is faster where numbers are alike.
+        right = (torch.rand(size, size, device=device) * (2 / size)).to(dtype)
         for _ in range(times):
             left = left @ right
         left[:1, :1].float().cpu()

@@ -156,7 +156,7 @@ def _load_eager(watch: Watch) -> Pipeline:
 
 def _load_analysis() -> Pipeline:
     """Do what indexing does with a picture besides embedding it."""
-    from searchlab.library.embed import THUMBNAIL_SIDE
+    from searchlab.library.decoding import THUMBNAIL_SIDE
     from searchlab.photos.images.decode import WORKING_SIDE, analyse, open_rgb, shrink, thumbnail
     from searchlab.photos.images.resize import fast_resize
 

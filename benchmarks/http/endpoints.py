@@ -10,7 +10,7 @@ import httpx
 
 from benchmarks.common.load.closed_loop import NEW_TEXT, LoadRequest
 from benchmarks.common.load.rounds import Target
-from searchlab.library.embed import thumbnail_path
+from searchlab.library.decoding import thumbnail_path
 from searchlab.library.library import Library
 from searchlab.search.filters.photo_filter import facet_counts
 

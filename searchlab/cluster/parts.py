@@ -24,7 +24,7 @@ from searchlab.cluster.storage import Store
 from searchlab.errors import DataError, NotFoundError
 from searchlab.files import sha256_of
 from searchlab.library.cache import ContentCache, Facts
-from searchlab.library.embed import thumbnail_path
+from searchlab.library.decoding import thumbnail_path
 from searchlab.models.protocol import Embedder, Embeddings
 from searchlab.photos.sidecar import Skipped
 

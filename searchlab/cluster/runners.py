@@ -33,7 +33,8 @@ from searchlab.cluster.tasks import Item, LocalTasks, RayTasks
 from searchlab.errors import InputError, MismatchError, SearchlabError
 from searchlab.files import write_atomically
 from searchlab.library.cache import ContentCache
-from searchlab.library.embed import CHANGED, embed_pictures, find_unknown, images_at_once
+from searchlab.library.decoding import CHANGED
+from searchlab.library.embed import embed_pictures, find_unknown, images_at_once
 from searchlab.models import load_model
 from searchlab.models.protocol import Embedder
 from searchlab.photos.sidecar import Skipped

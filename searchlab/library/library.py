@@ -34,7 +34,7 @@ from searchlab.files import write_atomically
 from searchlab.library.building import build_snapshot
 from searchlab.library.cache import ContentCache
 from searchlab.library.catalog import build_vectors
-from searchlab.library.embed import thumbnail_path
+from searchlab.library.decoding import thumbnail_path
 from searchlab.library.engines import Engines
 from searchlab.library.roots import KEY_FILE, LIBRARY_FILE, Root, read_description
 from searchlab.library.sample_texts import teach_texts

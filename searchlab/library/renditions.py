@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from searchlab.errors import ImageError, NotFoundError
-from searchlab.library.embed import THUMBNAIL_SIDE, thumbnail_path
+from searchlab.library.decoding import THUMBNAIL_SIDE, thumbnail_path
 from searchlab.library.roots import Root
 from searchlab.photos.images.decode import MAX_BYTES, open_rgb, thumbnail
 from searchlab.photos.images.headers import sniff

@@ -22,7 +22,8 @@ from searchlab.cluster.parts import (
 )
 from searchlab.errors import DataError, SearchlabError
 from searchlab.library.cache import ContentCache
-from searchlab.library.embed import embed_pictures, thumbnail_path
+from searchlab.library.decoding import thumbnail_path
+from searchlab.library.embed import embed_pictures
 from searchlab.photos.sidecar import Skipped
 from searchlab.progress import Progress
 from tests.support.embedding import MeanColour, picture

@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from searchlab.library import decoding
 from searchlab.library import embed as pipeline
 from searchlab.library.cache import ContentCache
-from searchlab.library.embed import PASSING, THUMBNAIL_SIDE, embed_pictures, thumbnail_path
+from searchlab.library.decoding import THUMBNAIL_SIDE, thumbnail_path
+from searchlab.library.embed import PASSING, embed_pictures
 from searchlab.models import load_model
 from searchlab.models.protocol import unit_rows
 from searchlab.photos.images.decode import WORKING_SIDE, as_rgb, for_model
@@ -155,7 +157,7 @@ def test_refused_files_are_reported_with_a_reason_and_stop_nothing(put, embed, c
 def test_a_known_refusal_is_reported_again_without_being_decoded(put, embed, monkeypatch):
     file = put("text.jpg", b"hello")
     first = embed([file], MeanColour())
-    monkeypatch.setattr(pipeline, "open_rgb", lambda *_, **__: pytest.fail("decoded again"))
+    monkeypatch.setattr(decoding, "open_rgb", lambda *_, **__: pytest.fail("decoded again"))
     assert embed([file], MeanColour()) == first
     assert [(one.where, one.reason) for one in first] == [(str(file[1]), "not an image")]
 

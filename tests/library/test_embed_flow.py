@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from searchlab.library import decoding
 from searchlab.library import embed as pipeline
 from tests.support.embedding import MeanColour, picture
 
@@ -43,7 +44,7 @@ def test_a_failing_second_model_keeps_nothing_of_its_batch(put, embed, cache):
 def test_few_pictures_wait_in_memory_while_the_model_is_slow(put, embed, monkeypatch):
     files = [put(f"{i:03d}.png", picture((i % 256, i // 256, 9), (4, 4))) for i in range(300)]
     decoded, waiting = [], []
-    decode = pipeline.open_rgb
+    decode = decoding.open_rgb
 
     def counted(*args, **options):
         decoded.append(1)
@@ -55,7 +56,7 @@ def test_few_pictures_wait_in_memory_while_the_model_is_slow(put, embed, monkeyp
             waiting.append(len(decoded) - len(self.seen))
             return super().encode_images(images)
 
-    monkeypatch.setattr(pipeline, "open_rgb", counted)
+    monkeypatch.setattr(decoding, "open_rgb", counted)
     embed(files, Slow())
     assert len(decoded) == 300
     assert max(waiting) <= 100
@@ -63,7 +64,7 @@ def test_few_pictures_wait_in_memory_while_the_model_is_slow(put, embed, monkeyp
 
 @pytest.mark.slow
 def test_a_slow_model_does_not_hold_up_decoding(many, embed, monkeypatch):
-    decode, decoded, ahead = pipeline.open_rgb, [], threading.Event()
+    decode, decoded, ahead = decoding.open_rgb, [], threading.Event()
 
     def counted(*args, **options):
         decoded.append(1)
@@ -76,13 +77,13 @@ def test_a_slow_model_does_not_hold_up_decoding(many, embed, monkeypatch):
             assert ahead.wait(timeout=30)  # two batches on, while the first one is embedded
             return super().encode_images(images)
 
-    monkeypatch.setattr(pipeline, "open_rgb", counted)
+    monkeypatch.setattr(decoding, "open_rgb", counted)
     assert embed(many, Slow()) == []
 
 
 @pytest.mark.slow
 def test_slow_decoding_does_not_hold_up_the_model(many, embed, monkeypatch):
-    decode, order, embedding = pipeline.open_rgb, [], threading.Event()
+    decode, order, embedding = decoding.open_rgb, [], threading.Event()
 
     def slow(*args, **options):
         order.append(1)
@@ -95,7 +96,7 @@ def test_slow_decoding_does_not_hold_up_the_model(many, embed, monkeypatch):
             embedding.set()
             return super().encode_images(images)
 
-    monkeypatch.setattr(pipeline, "open_rgb", slow)
+    monkeypatch.setattr(decoding, "open_rgb", slow)
     assert embed(many, Ready()) == []
 
 

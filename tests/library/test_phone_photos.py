@@ -100,7 +100,7 @@ def test_a_sidecar_that_changes_comes_into_force_without_embedding_again(
     sidecar = put("1.xmp", title("before"))
     index()
     put("1.xmp", title("after"))
-    monkeypatch.setattr("searchlab.library.embed.open_rgb", None)
+    monkeypatch.setattr("searchlab.library.decoding.open_rgb", None)
     index()
     assert photos_of(library)["1.heic"].title == "after"
     sidecar.unlink()

@@ -11,7 +11,7 @@ from PIL import Image
 
 from searchlab.errors import NotFoundError
 from searchlab.library import renditions
-from searchlab.library.embed import thumbnail_path
+from searchlab.library.decoding import thumbnail_path
 from searchlab.library.renditions import CHUNK, SIDES, RenditionFiles, RenditionSource
 from searchlab.library.roots import Root
 
