@@ -22,6 +22,7 @@ from searchlab.library.decoding import Decoded, Decoder
 from searchlab.photos.images.memory import MAX_DECODING_BYTES
 from searchlab.photos.images.resize import Resize
 
+_MOST = 16
 _LOOK_S = 1.0  # how often a process looks whether the one that started it still lives
 
 
@@ -35,7 +36,7 @@ class DecodingProcesses:
     Args:
         decoder: Decodes in this process.
         n_processes: How many pictures are decoded at once; no more than there are processors that
-            this process may use.
+            this process may use, nor than 16, as each process takes 80 MB.
 
     Raises:
         SearchlabError: When a picture is decoded: a process has ended, such as for want of memory.
@@ -45,7 +46,7 @@ class DecodingProcesses:
         # Late, for most runs have few pictures. Its processes do not import the caller's script.
         from loky import ProcessPoolExecutor, cpu_count
 
-        n_processes = min(n_processes, cpu_count())
+        n_processes = min(n_processes, cpu_count(), _MOST)
         self._decoder = decoder
         self._pool: Any = ProcessPoolExecutor(
             n_processes,
