@@ -77,7 +77,8 @@ def _time(
 
 
 def _time_products(part: Any, rows: Any, options: argparse.Namespace) -> float:
-    return median_ms(lambda: (part @ rows.T).topk(options.k).indices.cpu(), options.runs)
+    k = min(options.k, len(rows))
+    return median_ms(lambda: (part @ rows.T).topk(k).indices.cpu(), options.runs)
 
 
 def main() -> None:

@@ -132,6 +132,12 @@ def list_cores(most: int) -> list[int]:
     return sorted({most, *(4**power for power in range(most.bit_length()) if 4**power < most)})
 
 
+def list_ways(n_cores: int, clip: str) -> list[tuple[str, str]]:
+    """List ways and models; one process alone would only have its start to show."""
+    ways = (THREADS, PROCESSES) if n_cores > 1 else (THREADS,)
+    return [*((way, spec) for spec in ("mini", clip) for way in ways), (PEER, clip)]
+
+
 def make_files(folder: Path, n: int, *, width: int, height: int, seed: int) -> dict[str, str]:
     """Write n pictures, no two with the same bytes; digest -> file."""
     drawn = draw_pictures(folder, min(n, DRAWN), width=width, height=height, seed=seed)
@@ -205,12 +211,10 @@ def main() -> None:
         todo = [
             (way, spec, n_cores)
             for n_cores in options.cores or list_cores(options.threads)
-            for way, spec in (
-                *((way, spec) for spec in ("mini", options.clip) for way in (THREADS, PROCESSES)),
-                (PEER, options.clip),
-            )
-            if way != PROCESSES or n_cores > 1 or options.smoke
+            for way, spec in list_ways(n_cores, options.clip)
         ]
+        if options.smoke:
+            todo = [(PROCESSES, "mini", 1), (PEER, options.clip, 1)]
         with progress.step("timing", len(todo), unit="timings") as step:
             for way, spec, n_cores in todo:
                 step.note(f"{spec}, {way}, {n_cores} cores")

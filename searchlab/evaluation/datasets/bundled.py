@@ -33,7 +33,11 @@ def bundled_root() -> Path:
 
 def demo() -> Dataset:
     """Load the bundled photos with their labels, titles, alt texts and more as queries."""
-    folder = bundled_root() / "demo"
+    return _read_demo(bundled_root() / "demo")
+
+
+@cache  # Nine data sets are made from it, and reading it takes a second.
+def _read_demo(folder: Path) -> Dataset:
     photos = folder / "photos.jsonl"
     records = []
     for line in photos.read_text("utf-8").splitlines():
