@@ -32,6 +32,7 @@ from searchlab.errors import DataError, MismatchError
 from searchlab.files import write_atomically
 from searchlab.library.manifests import broken, check_file, parse_manifest
 from searchlab.library.sample_texts import teach_texts
+from searchlab.library.snapshots import map_vectors
 from searchlab.models import load_model
 from searchlab.models.protocol import Embeddings
 from searchlab.models.remembered import named_by
@@ -93,7 +94,7 @@ def open_part(folder: Path, place: Place) -> Part:
     snapshot = folder / "snapshots" / place.snapshot_id
     manifest = parse_manifest(content, snapshot)
     check_file(snapshot / _VECTORS, manifest["files"][_VECTORS], whole=False)
-    vectors = np.asarray(np.load(snapshot / _VECTORS, mmap_mode="r"))
+    vectors = map_vectors(snapshot)
     if place.stop > len(vectors):
         msg = f"a shard must be of {len(vectors)} photos, got {place}"
         raise MismatchError(msg)

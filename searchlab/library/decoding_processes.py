@@ -30,8 +30,9 @@ class DecodingProcesses:
     """A decoder that hands pictures to processes, and decodes very large ones itself.
 
     Each process may take its share of the memory for decoding, so that all of them together take
-    no more than the threads of one would. A picture that needs more is decoded by `decoder`. To be
-    called by as many threads as there are processes; used as a context manager.
+    no more than the threads of one would. A picture that needs more is decoded by `decoder`, whose
+    own memory comes on top. To be called by as many threads as there are processes; used as a
+    context manager.
 
     Args:
         decoder: Decodes in this process.

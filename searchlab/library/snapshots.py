@@ -43,7 +43,7 @@ from searchlab.search.words.index import WordIndex
 
 # Files up to this size are read whole and compared with their checksum on every opening.
 _CHECKED_BYTES = 64 * 2**20
-_PHOTOS, _FACETS = "photos.columns", "facets.columns"
+_VECTORS, _PHOTOS, _FACETS = "vectors.npy", "photos.columns", "facets.columns"
 _LONGEST = 65_536  # components of a vector
 # What numpy raises where it meets a header that it did not write.
 _UNREADABLE = (
@@ -130,7 +130,7 @@ def write_snapshot(
     partial = _partial(folder)
     table.save(partial / _PHOTOS)
     Facets(table).save(partial / _FACETS)
-    np.save(partial / "vectors.npy", vectors)
+    np.save(partial / _VECTORS, vectors)
     index.save(partial)
     words.save(partial)
     names = sorted(path.name for path in partial.iterdir())
@@ -305,18 +305,31 @@ def open_snapshot(
 
 
 def _open_index(place: Path, config: Config, table: PhotoTable) -> VectorIndex:
+    vectors = map_vectors(place)
+    if len(vectors) != len(table):
+        problem = f"{len(vectors):,} vectors for {len(table):,} photos"
+        raise DataError(broken(place / _VECTORS, problem))
+    return open_index(place, vectors, config, labels=table.labels)
+
+
+def map_vectors(place: Path) -> Embeddings:
+    """Map the vectors of a snapshot, (n_photos, dim) unit rows, from its folder.
+
+    Raises:
+        DataError: The file holds something else, or cannot be read.
+    """
     try:
         # A plain view of the map: the memmap class costs microseconds at every slice.
-        vectors = np.asarray(np.load(place / "vectors.npy", mmap_mode="r"))
-        if vectors.dtype != np.float32 or vectors.ndim != 2 or len(vectors) != len(table):
-            msg = f"{vectors.dtype} {vectors.shape} for {len(table)} photos"
+        vectors: Embeddings = np.asarray(np.load(place / _VECTORS, mmap_mode="r"))
+        if vectors.dtype != np.float32 or vectors.ndim != 2:
+            msg = f"{vectors.dtype} {vectors.shape} instead of rows of float32"
             raise ValueError(msg)
         if not vectors.flags.c_contiguous or not 1 <= vectors.shape[1] <= _LONGEST:
             msg = f"rows of {vectors.shape[1]} numbers that do not lie one after the other"
             raise ValueError(msg)
     except _UNREADABLE as error:
-        raise DataError(broken(place / "vectors.npy", str(error))) from error
-    return open_index(place, vectors, config, labels=table.labels)
+        raise DataError(broken(place / _VECTORS, str(error))) from error
+    return vectors
 
 
 def check_snapshot(folder: Path, snapshot_id: str) -> list[str]:

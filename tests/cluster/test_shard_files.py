@@ -73,6 +73,19 @@ def test_a_manifest_that_cannot_be_read_is_not_told_as_one_that_is_missing(libra
         open_part(library.folder, place)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [(b"NUMPY", b"NUMPI"), (b"{'descr", b"('descr"), (b"<f4", b"<i4"), (b"(30, ", b"(90, ")],
+)
+def test_vectors_under_another_head_are_refused(library, place, old, new):
+    path = library.folder / "snapshots" / place.snapshot_id / "vectors.npy"
+    content = path.read_bytes()
+    assert old in content[:128]
+    path.write_bytes(content.replace(old, new, 1))
+    with pytest.raises(DataError, match=r"vectors.npy must be as it was written, got: "):
+        open_part(library.folder, place)
+
+
 def test_an_index_that_there_is_no_room_for_is_told_and_answers_from_memory(library, place):
     indexes = library.folder / "cluster" / "indexes"
     with full_disk(room=1_000):
