@@ -363,7 +363,12 @@ STUDIES: dict[str, Study] = {
         sealed=f"{_TIMES}, with an accelerator",
     ),
     "indexing": Study(
-        ("searchlab.library.embed", "searchlab.models"),
+        (
+            "searchlab.library.embed",
+            "searchlab.models",
+            "searchlab.evaluation.datasets",
+            "searchlab.search.query_reading",
+        ),
         sealed=f"{_TIMES}, with an accelerator",
     ),
     "device_search": Study(
