@@ -183,6 +183,8 @@ def main() -> None:
     )
     parser.add_argument("--photos", type=int, default=96, help="photos for each core")
     options = parser.parse_args()
+    if not all(1 <= n_cores <= options.threads for n_cores in options.cores or ()):
+        parser.error(f"--cores must be 1 to {options.threads} each, got {options.cores}")
     try:
         from searchlab.models.devices import choose_device
     except ImportError as error:

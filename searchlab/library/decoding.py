@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from PIL import Image
 
@@ -41,6 +41,10 @@ class Decoded:
     digest: str
     facts: Facts
     images: Mapping[int, Image.Image]
+
+
+Decode: TypeAlias = Callable[[str, Path, frozenset[int]], Decoded]
+"""What gives a picture of a digest, a file, and the input sizes of models; see `Decoder`."""
 
 
 class Memory(Protocol):

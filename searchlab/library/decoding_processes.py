@@ -1,7 +1,7 @@
 """Decoding in processes of their own, where there are more processors than threads can use.
 
-A fifth of the work on a picture holds Python's lock, which one thread of a process has at a time.
-From some five threads on, more of them decode hardly more.
+A fifth of the work on a picture holds Python's lock, which one thread of a process has at a time,
+so that no more than some five threads can be at work.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from searchlab.errors import SearchlabError
-from searchlab.library.decoding import Decoded, Decoder
+from searchlab.library.decoding import Decode, Decoded, Decoder
 from searchlab.photos.images.memory import MAX_DECODING_BYTES
 from searchlab.photos.images.resize import Resize
 
@@ -26,13 +25,13 @@ _MOST = 16
 _LOOK_S = 1.0  # how often a process looks whether the one that started it still lives
 
 
-class DecodingProcesses:
-    """A decoder that hands pictures to processes, and decodes very large ones itself.
+@contextmanager
+def decoding_in_processes(decoder: Decoder, n_processes: int) -> Iterator[Decode]:
+    """Yield a decoder that hands pictures to processes, and decodes very large ones itself.
 
     Each process may take its share of the memory for decoding, so that all of them together take
     no more than the threads of one would. A picture that needs more is decoded by `decoder`, whose
-    own memory comes on top. To be called by as many threads as there are processes; used as a
-    context manager.
+    own memory comes on top. To be called by as many threads as there are processes.
 
     Args:
         decoder: Decodes in this process.
@@ -42,46 +41,22 @@ class DecodingProcesses:
     Raises:
         SearchlabError: When a picture is decoded: a process has ended, such as for want of memory.
     """
+    # Late, for most runs have few pictures. Its processes do not import the caller's script.
+    from loky import ProcessPoolExecutor, cpu_count
 
-    def __init__(self, decoder: Decoder, n_processes: int) -> None:
-        # Late, for most runs have few pictures. Its processes do not import the caller's script.
-        from loky import ProcessPoolExecutor, cpu_count
+    n_processes = min(n_processes, cpu_count(), _MOST)
+    share = MAX_DECODING_BYTES // n_processes
+    pool: Any = ProcessPoolExecutor(
+        n_processes,
+        initializer=_begin,
+        initargs=(decoder.side, decoder.thumbnails, decoder.resize, share, os.getpid()),
+    )
 
-        n_processes = min(n_processes, cpu_count(), _MOST)
-        self._decoder = decoder
-        self._pool: Any = ProcessPoolExecutor(
-            n_processes,
-            initializer=_begin,
-            initargs=(
-                decoder.side,
-                decoder.thumbnails,
-                decoder.resize,
-                MAX_DECODING_BYTES // n_processes,
-                os.getpid(),
-            ),
-        )
-
-    def __enter__(self) -> Self:
-        """Start the processes; Ctrl-C reaches this one alone."""
-        with _interrupts_held_back():
-            self._pool.submit(_do_nothing)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """End the processes."""
-        self._pool.shutdown(wait=True, kill_workers=error is not None)
-
-    def __call__(self, digest: str, path: Path, sizes: frozenset[int]) -> Decoded:
-        """Decode the picture of a file; see `Decoder.__call__`."""
+    def decode(digest: str, path: Path, sizes: frozenset[int]) -> Decoded:
         try:
-            decoded: Decoded = self._pool.submit(_decode, digest, path, sizes).result()
+            decoded: Decoded = pool.submit(_decode, digest, path, sizes).result()
         except _NeedsMoreError:
-            return self._decoder(digest, path, sizes)
+            return decoder(digest, path, sizes)
         except BrokenProcessPool as error:
             msg = (
                 f"processes that decode must live, got one that ended at {path.name} or beside it "
@@ -89,6 +64,15 @@ class DecodingProcesses:
             )
             raise SearchlabError(msg) from error
         return decoded
+
+    is_whole = False
+    try:
+        with _interrupts_held_back():
+            pool.submit(_do_nothing)  # which starts all of them
+        yield decode
+        is_whole = True
+    finally:
+        pool.shutdown(wait=True, kill_workers=not is_whole)
 
 
 class _NeedsMoreError(Exception):
@@ -119,7 +103,7 @@ def _begin(side: int, thumbnails: Path, resize: Resize, n_bytes: int, parent: in
 
 
 def _end_with(parent: int) -> None:
-    while os.getppid() == parent:
+    while os.getppid() == parent:  # No system but Linux tells a process that its parent died.
         time.sleep(_LOOK_S)
     os._exit(1)
 

@@ -10,23 +10,24 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, nullcontext
 from itertools import islice
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from searchlab.library.cache import ContentCache
 from searchlab.library.decoding import (
     CHANGED,
     TOO_LARGE,
     UNREADABLE,
+    Decode,
     Decoded,
     Decoder,
     thumbnail_path,
 )
-from searchlab.library.decoding_processes import DecodingProcesses
+from searchlab.library.decoding_processes import decoding_in_processes
 from searchlab.models.protocol import Embedder
 from searchlab.photos.images.decode import WORKING_SIDE
 from searchlab.photos.images.resize import fast_resize, plain_resize
@@ -40,12 +41,12 @@ BATCH = 16
 AHEAD = 3
 """Most batches that are being decoded or wait to be embedded."""
 _MANY = 200  # from this many photos on, loading the faster way to resize pays
-_PROCESSES_FROM = 1_000  # and from this many on, starting processes does
-_THREADS_AT_MOST = 4  # with more, they wait for each other
+# Reckoned from the fifth of the work that holds Python's lock, and from seconds that processes take
+# to start; not measured on that many processors yet (`bench_indexing`).
+_PROCESSES_FROM = 1_000
+_THREADS_AT_MOST = 4
 _LOOKUP = 4_096
 _NOT_KEPT = (UNREADABLE, CHANGED, TOO_LARGE)
-
-Decode: TypeAlias = Callable[[str, Path, frozenset[int]], Decoded]
 
 
 def embed_pictures(
@@ -67,8 +68,9 @@ def embed_pictures(
         thumbnails: Folder of the small pictures.
         progress: Told about every picture.
         threads: Pictures that are decoded at once; one a processor if left out.
-        in_processes: Whether they are decoded in processes of their own; if left out, where that
-            pays: with more than four at once, and a thousand pictures or more.
+        in_processes: Whether they are decoded in processes of their own; if left out, where
+            threads would wait for each other: with more than four at once, and a thousand pictures
+            or more.
 
     Raises:
         SearchlabError: Such a process ended, for want of memory perhaps.
@@ -86,9 +88,8 @@ def embed_pictures(
             thumbnails=thumbnails,
             resize=fast_resize if len(todo) >= _MANY else plain_resize,
         )
-        with (
-            DecodingProcesses(decoder, at_once) if in_processes else nullcontext(decoder) as decode
-        ):
+        decoding = decoding_in_processes(decoder, at_once) if in_processes else nullcontext(decoder)
+        with decoding as decode:
             problems += _embed_unknown(todo, files, models, cache, decode, progress, at_once)
     return problems
 

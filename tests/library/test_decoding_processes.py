@@ -128,7 +128,7 @@ print("begun", flush=True)
 class Slow(MeanColour):
     def encode_images(self, images):
         print("embedding", flush=True)
-        time.sleep(float(sys.argv[2]))
+        time.sleep(float(sys.argv[2]))  # so that it is in the middle when it is stopped
         return super().encode_images(images)
 
 paths = list(Path(sys.argv[1]).iterdir())
@@ -194,12 +194,11 @@ def test_processes_are_chosen_for_many_pictures_at_once(
 ):
     made = []
 
-    class Noted(decoding_processes.DecodingProcesses):
-        def __init__(self, *args):
-            made.append(args)
-            super().__init__(*args)
+    def noted(*args):
+        made.append(args)
+        return decoding_processes.decoding_in_processes(*args)
 
-    monkeypatch.setattr(pipeline, "DecodingProcesses", Noted)
+    monkeypatch.setattr(pipeline, "decoding_in_processes", noted)
     monkeypatch.setattr(pipeline, "_PROCESSES_FROM", from_photos)
     with ContentCache(tmp_path / "cache.db") as cache:
         embed_pictures(files, [], cache, tmp_path / "small", Progress(), threads=threads)
