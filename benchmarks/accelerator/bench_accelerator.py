@@ -14,14 +14,12 @@ is `bench_indexing`.
 from __future__ import annotations
 
 import argparse
-import os
-import platform
-import sys
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from benchmarks.accelerator.devices import choose_device, device_name
 from benchmarks.common.recording import bench_parser, median_ms, on_record, record
 from searchlab.cli.console import ConsoleProgress
 from searchlab.evaluation.charts import COLORS, chart, save_chart
@@ -93,16 +91,6 @@ def draw(rows: list[dict[str, Any]], device: str, path: Path) -> list[Path]:
         return save_chart(figure, path)
 
 
-def device_name(device: str) -> str:
-    """Name a device for people."""
-    import torch
-
-    kind = torch.device(device).type
-    if kind in ("cuda", "xpu"):
-        return str(getattr(torch, kind).get_device_name(device))
-    return f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores ({kind})"
-
-
 def main() -> None:
     """Measure every precision."""
     parser = bench_parser(__doc__, dataset="drawn", datasets=("drawn",))
@@ -112,11 +100,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=256, help="pictures at once")
     parser.add_argument("--size", type=int, default=8_192, help="rows of the square matrices")
     options = parser.parse_args()
-    try:
-        from searchlab.models.devices import choose_device
-    except ImportError as error:
-        sys.exit(f"this benchmark must have torch, got {error}; pip install 'searchlab[clip]'")
-    options.device = str(choose_device("cpu" if options.smoke else options.device))
+    options.device = choose_device(parser, "cpu" if options.smoke else options.device)
     options.products = 20
     precisions = ["fp32", "bf16", *(["fp16"] if options.device.startswith("cuda") else [])]
     if options.device == "cpu":

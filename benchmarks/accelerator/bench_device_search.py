@@ -15,12 +15,12 @@ already; its candidates are not scored again, so ties and last bits differ.
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks.accelerator.devices import choose_device
 from benchmarks.common.recording import bench_parser, median_ms, on_record, record
 from searchlab.evaluation.provenance.manifest import make_manifest
 from searchlab.models.protocol import Embeddings
@@ -90,14 +90,10 @@ def main() -> None:
     parser.add_argument("--at-once", type=int, default=256, help="queries of a bare product")
     parser.add_argument("--k", type=int, default=20, help="neighbours")
     options = parser.parse_args()
-    try:
-        from searchlab.models.devices import choose_device
-    except ImportError as error:
-        sys.exit(f"this benchmark must have torch, got {error}; pip install 'searchlab[clip]'")
     if options.smoke:
         options.queries, options.runs, options.device = 200, 1, "cpu"
         options.dataset = "scenes-2k-16"
-    options.device = str(choose_device(options.device))
+    options.device = choose_device(parser, options.device)
     name = options.device.replace(":", "-")
     if on_record(options, BENCHMARK, name) is None:
         rows = measure(options)

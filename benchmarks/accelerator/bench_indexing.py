@@ -19,7 +19,6 @@ from __future__ import annotations
 import hashlib
 import os
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +29,7 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmarks.accelerator.bench_accelerator import device_name
+from benchmarks.accelerator.devices import choose_device, device_name
 from benchmarks.common.recording import bench_parser, on_record, record
 from benchmarks.embedding.pictures import draw_pictures
 from searchlab.cli.console import ConsoleProgress
@@ -185,15 +184,11 @@ def main() -> None:
     options = parser.parse_args()
     if not all(1 <= n_cores <= options.threads for n_cores in options.cores or ()):
         parser.error(f"--cores must be 1 to {options.threads} each, got {options.cores}")
-    try:
-        from searchlab.models.devices import choose_device
-    except ImportError as error:
-        sys.exit(f"this benchmark must have torch, got {error}; pip install 'searchlab[clip]'")
     size = (1920, 1280)
     if options.smoke:
         options.device, options.threads, options.runs, options.photos = "cpu", 1, 1, 2
         options.clip, size = "openclip:ViT-S-32/random-7", (480, 320)
-    options.device = str(choose_device(options.device))
+    options.device = choose_device(parser, options.device)
     name = options.device.replace(":", "-")
     if on_record(options, BENCHMARK, name) is not None:
         return
