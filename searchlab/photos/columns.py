@@ -28,6 +28,7 @@ _MAGIC = b"SLCOLS01"
 _ALIGNED = 64
 _AT_ONCE = 4_096  # texts that are copied together
 _REMEDY = "index again with `searchlab index --data DIR --rebuild`, nothing is embedded twice"
+_NEAR = 2048  # bytes a text that are read beside it sooner than by a system call of its own
 _DTYPES = ("|u1", "<u4", "<u8", "<i4", "<i8", "<f4")
 
 
@@ -77,12 +78,15 @@ class Texts:
         return self._between(self.starts.item(place), self.starts.item(place + 1))
 
     def _between(self, start: int, end: int) -> str:
+        return _decode(self._read(start, end))
+
+    def _read(self, start: int, end: int) -> bytes:
         if not 0 <= start <= end <= len(self.data):
             msg = f"a text must lie in {len(self.data):,} bytes, got {start} to {end}; {_REMEDY}"
             raise DataError(msg)
         if self.stored is not None:
-            return _decode(self.stored.read(start, end))
-        return _decode(self.data[start:end].tobytes())
+            return self.stored.read(start, end)
+        return self.data[start:end].tobytes()
 
     def at(self, places: NDArray[np.integer[Any]]) -> list[str]:
         """Return the texts at some places, faster than one by one.
@@ -93,15 +97,23 @@ class Texts:
         Raises:
             IndexError: A place is out of range.
         """
-        if len(places) and not 0 <= places.min() <= places.max() < len(self):
+        if not len(places):
+            return []
+        if not 0 <= places.min() <= places.max() < len(self):
             msg = f"places must be from 0 to {len(self) - 1}, got {places.min()} to {places.max()}"
             raise IndexError(msg)
-        starts, ends = self.starts[places].tolist(), self.starts[places + 1].tolist()
-        # Each text costs a system call; many columns have none for most photos.
-        return [
-            self._between(start, end) if start != end else ""
-            for start, end in zip(starts, ends, strict=True)
-        ]
+        starts, ends = self.starts[places], self.starts[places + 1]
+        first, last = int(starts.min()), int(ends.max())
+        are_near = last - first <= _NEAR * len(places) and bool((starts <= ends).all())
+        pairs = zip(starts.tolist(), ends.tolist(), strict=True)
+        if not are_near:
+            # Each text costs a system call; many columns have none for most photos.
+            return [self._between(start, end) if start != end else "" for start, end in pairs]
+        block = self._read(first, last)
+        if block.isascii():  # a character is a byte
+            characters = block.decode()
+            return [characters[start - first : end - first] for start, end in pairs]
+        return [_decode(block[start - first : end - first]) for start, end in pairs]
 
     def __iter__(self) -> Iterator[str]:
         for first in range(0, len(self), _AT_ONCE):

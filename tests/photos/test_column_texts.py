@@ -50,6 +50,18 @@ def test_texts_of_more_than_one_block_come_back_in_order(path):
     assert list(open_columns(path).texts("x")) == texts
 
 
+@pytest.mark.parametrize("word", ["a", "é"])
+def test_texts_near_each_other_and_far_apart_are_read_alike(path, word):
+    long = word * 5_000
+    texts = ["first", long, "", "ö", "last but one", "", long, word]
+    packed = pack_texts(texts)
+    save_columns(path, {"x.starts": packed.starts, "x.data": packed.data})
+    for column in (packed, open_columns(path).texts("x")):
+        for places in ([7, 0], [3, 4, 2], [4, 4], [2], [5, 2], [6, 1, 0, 7, 3], []):
+            expected = [texts[place] for place in places]
+            assert column.at(np.array(places, dtype=np.int64)) == expected
+
+
 def test_a_text_is_read_from_the_file_that_was_opened_also_after_another_took_its_name(path):
     for word in ("before", "behind"):
         packed = pack_texts([word])
