@@ -4,12 +4,12 @@
         --processor haswell --data FOLDER --minutes 60
     python -m benchmarks.verification.bench_verification --smoke --out "$(mktemp -d)"
 
-Writes results/verification/<processor>/files.json: for each file whether it was computed again with
+Writes results/verification/<processor>/<name>.json: for each file whether it was computed again with
 the same figures, which of its figures that are, or why not. Every file is verified by a process of
 its own settings (`processors.py`), the whole folder in one go, as `searchlab verify` does. --data
 keeps libraries of photos, and what was verified: called again, it goes on where it was ended, or
 where --minutes were over; files that were not reached by then are listed. What takes no time comes
-first. Ends with 1 if a file differs.
+first. With --only and --name, the files of some studies alone make a record of their own. Ends with 1 if a file differs.
 """
 
 from __future__ import annotations
@@ -50,15 +50,20 @@ def main() -> None:
     parser = bench_parser(__doc__, dataset="haswell", datasets=list(PROCESSORS))
     parser.add_argument("--processor", choices=list(PROCESSORS), help="the same as --dataset")
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder that is verified")
+    parser.add_argument("--only", help="folders of results, separated by commas; all if left out")
+    parser.add_argument("--name", default=NAME, help="what the record is called")
     parser.add_argument("--quick", action="store_true", help="compute nothing again")
     parser.add_argument("--data", type=Path, help="folder to work in, which is kept")
     parser.add_argument("--minutes", type=float, default=1e6, help="most minutes to spend")
     options = parser.parse_args()
     options.dataset = options.processor or options.dataset
-    if on_record(options, BENCHMARK, NAME) is not None:
+    if on_record(options, BENCHMARK, options.name) is not None:
         return
     folder = options.results / "color_names" if options.smoke else options.results
     files = [file for file in folder.rglob("*.json") if BENCHMARK not in file.parts]
+    if options.only:
+        only = set(options.only.split(","))
+        files = [file for file in files if only & set(file.parent.parts)]
     started = time.perf_counter()
     quick = options.quick or options.smoke
     rows = verify_on(
@@ -68,6 +73,7 @@ def main() -> None:
     values = {
         "parameters": {
             "processor": options.dataset,
+            "only": options.only,
             "environment": environment_of(options.dataset),
         },
         "metrics": {
@@ -78,7 +84,7 @@ def main() -> None:
         "rows": rows,
         "manifest": make_manifest(BENCHMARK, threads=1),
     }
-    record(options, BENCHMARK, NAME, values)
+    record(options, BENCHMARK, options.name, values)
     print(", ".join(f"{counts[status]} {status}" for status in sorted(counts)))
     sys.exit(1 if counts["differs"] else 0)
 
