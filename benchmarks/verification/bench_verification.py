@@ -4,12 +4,12 @@
         --processor haswell --data FOLDER --minutes 60
     python -m benchmarks.verification.bench_verification --smoke --out "$(mktemp -d)"
 
-Writes results/verification/<processor>/<name>.json: for each file whether it was computed again with
-the same figures, which of its figures that are, or why not. Every file is verified by a process of
-its own settings (`processors.py`), the whole folder in one go, as `searchlab verify` does. --data
-keeps libraries of photos, and what was verified: called again, it goes on where it was ended, or
-where --minutes were over; files that were not reached by then are listed. What takes no time comes
-first. With --only and --name, the files of some studies alone make a record of their own. Ends with 1 if a file differs.
+Writes results/verification/<processor>/<name>.json: for each file whether it was computed again
+with the same figures, which of its figures that are, or why not. Every file is verified by a
+process of its own settings (`processors.py`), the whole folder in one go, as `searchlab verify`
+does; with --only, the files of some studies. --data keeps libraries of photos, and what was
+verified: called again, it goes on where it was ended, or where --minutes were over; files that were
+not reached by then are listed. What takes no time comes first. Ends with 1 if a file differs.
 """
 
 from __future__ import annotations
