@@ -6,12 +6,13 @@ They are compared with texts withheld and with texts there, since a library may 
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from searchlab.cli.console import ConsoleProgress
 from searchlab.config import USUAL, Config
-from searchlab.errors import InputError
+from searchlab.errors import DataError, InputError, NotFoundError
 from searchlab.evaluation.datasets import Dataset, bundled_root, load_dataset
 from searchlab.evaluation.datasets.dataset_library import made_by_one
 from searchlab.evaluation.datasets.photo_cache import photo_cache
@@ -20,7 +21,8 @@ from searchlab.evaluation.provenance.registry import code_of
 from searchlab.evaluation.results import system_name
 from searchlab.evaluation.weighing import TEXTS_THERE, TEXTS_WITHHELD, Task, WeighedTasks
 from searchlab.library.ingest import index_photos
-from searchlab.library.library import Library, create_library
+from searchlab.library.known_photos import take_known
+from searchlab.library.library import Library, create_library, open_library
 from searchlab.library.roots import check_root
 from searchlab.models import load_model
 from searchlab.models.shipped_calibration import calibrate
@@ -64,6 +66,8 @@ def build_demo_library(
 ) -> Library:
     """Index the bundled photos into a folder; photos that are indexed already are kept.
 
+    A new library takes over what the one in the user's cache has embedded.
+
     Args:
         data: The folder. If left out, one in the user's cache, which processes with the same code
             share: for what only searches.
@@ -73,14 +77,14 @@ def build_demo_library(
         InputError: The folder is a library of other photos, or the cache cannot be written.
     """
     if data is None:
-        shared = photo_cache(
-            load_dataset("demo"),
-            code=code_of(BENCHMARK),
-            model_id=load_model(Config().model).model_id,
-        )
-        with made_by_one(shared / "demo"):
-            return build_demo_library(shared / "demo" / "library", progress=progress)
+        kept = _kept_library()
+        with made_by_one(kept.parent):
+            return build_demo_library(kept, progress=progress)
     library = create_library(data)
+    if library.snapshot() is None:
+        # What cannot be taken over is embedded.
+        with suppress(NotFoundError, InputError, DataError):
+            take_known(library, open_library(_kept_library()))
     root = bundled_root() / "demo"
     snapshot = library.snapshot()
     roots = () if snapshot is None else snapshot.roots
@@ -99,6 +103,12 @@ def build_demo_library(
         progress=progress,
     )
     return library
+
+
+def _kept_library() -> Path:
+    demo = load_dataset("demo")
+    model_id = load_model(Config().model).model_id
+    return photo_cache(demo, code=code_of(BENCHMARK), model_id=model_id) / "demo" / "library"
 
 
 def run_demo(data: Path, *, force: bool, out: Console, log: Console) -> None:

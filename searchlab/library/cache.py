@@ -159,6 +159,23 @@ class ContentCache:
             row[:] = np.frombuffer(blob, dtype="<f4")
         return rows
 
+    def take_from(self, other: Path) -> None:
+        """Add the facts and vectors of another cache that are not here; all of them or none.
+
+        Raises:
+            DataError: The other is damaged, or of another version.
+        """
+        with ContentCache(other):  # which says what is wrong with it
+            self._db.execute("ATTACH DATABASE ? AS other", (str(other),))
+            try:
+                with self._db:
+                    for table in ("contents", "vectors"):
+                        self._db.execute(
+                            f"INSERT OR IGNORE INTO {table} SELECT * FROM other.{table}"
+                        )
+            finally:
+                self._db.execute("DETACH DATABASE other")
+
     def prune(self, digests: set[str], keys: set[str], model_ids: set[str] | None = None) -> None:
         """Forget everything but some contents and some vectors, and free the disk space.
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.common.recording import bench_parser
+from searchlab import build_demo_library
 from searchlab.config import Config
 from searchlab.evaluation.datasets import ENVIRONMENT, load_dataset
 from searchlab.evaluation.datasets.dataset_library import dataset_library
@@ -79,7 +80,8 @@ def under_way(request, tmp_path_factory):
     scripts = sorted({each["smoked"] for each in params if "smoked" in each})
     kept = tmp_path_factory.mktemp("kept")
     if set(scripts) & set(KEPT):
-        library = dataset_library(load_dataset("demo"), kept, config=Config())
+        known = build_demo_library()
+        library = dataset_library(load_dataset("demo"), kept, config=Config(), known=known)
         library.engine_for(Config(model="palette"))
     with ThreadPoolExecutor(2) as pool:
         folders = {script: tmp_path_factory.mktemp(script) for script in scripts}

@@ -12,6 +12,7 @@ from rich.console import Console
 from searchlab.config import Config
 from searchlab.errors import InputError, MismatchError
 from searchlab.evaluation.datasets import bundled_root
+from searchlab.library import embed
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library
 
@@ -59,6 +60,27 @@ def test_without_a_folder_it_lies_in_the_cache_and_is_found_again(few, tmp_path,
     assert tmp_path / "cache" in first.folder.parents
     assert len(first.engine.table) == len(FEW)
     assert demo.build_demo_library().engine.snapshot_id == first.engine.snapshot_id
+
+
+def test_a_new_folder_takes_over_what_the_cache_has_embedded(few, tmp_path, monkeypatch):
+    few("bundled")
+    monkeypatch.setenv("SEARCHLAB_CACHE", str(tmp_path / "cache"))
+    kept = demo.build_demo_library()
+    with monkeypatch.context() as patched:
+        patched.setattr(embed, "_embed_batch", None)
+        engine = demo.build_demo_library(tmp_path / "first").engine
+    assert engine.snapshot_id == kept.engine.snapshot_id
+    (kept.folder / "cache.db").write_bytes(b"damaged" * 1_000)
+    assert len(demo.build_demo_library(tmp_path / "second").engine.table) == len(FEW)
+
+
+def test_a_cache_that_cannot_be_written_does_not_hinder(few, tmp_path, monkeypatch):
+    few("bundled")
+    (tmp_path / "cache").write_text("a file")
+    monkeypatch.setenv("SEARCHLAB_CACHE", str(tmp_path / "cache"))
+    assert len(demo.build_demo_library(tmp_path / "data").engine.table) == len(FEW)
+    with pytest.raises(InputError, match="cache of photos must be a folder"):
+        demo.build_demo_library()
 
 
 def test_a_library_of_other_photos_is_not_taken_for_the_demo(few, tmp_path):

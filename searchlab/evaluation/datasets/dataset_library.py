@@ -15,6 +15,7 @@ from filelock import FileLock
 
 from searchlab.errors import InputError
 from searchlab.library.ingest import index_photos
+from searchlab.library.known_photos import take_known
 from searchlab.library.library import create_library
 from searchlab.library.roots import check_root
 from searchlab.photos.photo import photo_id_of
@@ -76,7 +77,12 @@ def made_by_one(cache: Path) -> Iterator[None]:
 
 
 def dataset_library(
-    dataset: Dataset, cache: Path, *, config: Config, progress: Progress | None = None
+    dataset: Dataset,
+    cache: Path,
+    *,
+    config: Config,
+    known: Library | None = None,
+    progress: Progress | None = None,
 ) -> Library:
     """Return the library of a dataset's photos in a folder, and index it if it is new.
 
@@ -87,6 +93,7 @@ def dataset_library(
         cache: Folder of such libraries, `photos-<hash>` for each set of photos.
         config: Configuration of a new library. Its model writes the descriptions that `captions`
             reads, so use the default one if figures are to be compared.
+        known: A library of which a new one takes over what was computed of the same photos.
         progress: Shows the indexing.
 
     Raises:
@@ -98,6 +105,8 @@ def dataset_library(
     library = create_library(cache / f"photos-{digest}" / "library")
     folder = _link_files(dataset, files, library.folder.parent / "links")
     is_new = library.snapshot() is None
+    if is_new and known is not None:
+        take_known(library, known)
     roots = [check_root(folder)]
     index_photos(library, roots, config=config if is_new else None, progress=progress)
     return library

@@ -1,0 +1,43 @@
+"""What another library has computed of photos, taken over so that none is embedded twice."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from searchlab.library.library import Library
+
+
+def take_known(library: Library, other: Library) -> None:
+    """Give a library the facts, vectors and small pictures that another one has.
+
+    What it has itself stays. Interrupted, it leaves small pictures at most, which are looked for
+    only beside facts.
+
+    Args:
+        library: The library that gets them.
+        other: One that nobody writes to meanwhile.
+
+    Raises:
+        ConflictError: Somebody else is writing to `library`.
+        DataError: A cache of the two is damaged, or of another version.
+        InputError: The folder cannot be written.
+    """
+    with library.writing(), library.cache() as cache:
+        for small in other.thumbnails.glob("*/*"):
+            place = library.thumbnails / small.relative_to(other.thumbnails)
+            if not place.exists():
+                place.parent.mkdir(parents=True, exist_ok=True)
+                _link(small, place)
+        cache.take_from(other.folder / "cache.db")
+
+
+def _link(small: Path, place: Path) -> None:
+    # Small pictures are named by their content and never written to again.
+    try:
+        os.link(small, place)
+    except OSError:  # another disk, or one without links
+        part = place.with_suffix(".part")
+        shutil.copyfile(small, part)
+        part.replace(place)
