@@ -143,7 +143,7 @@ def ask(folder):
         Query(text="red", score_threshold=0.2),
         Query(photo_id=next(iter(table.texts("photo_id")))),
     ):
-        engine.search(query, per_page=100)
+        engine.search(query)
     some = Bitmap.of_rows(np.arange(0, n, 3), n)
     vectors = np.array(index.vectors[: min(n, 3)])
     if np.isfinite(vectors).all() and np.abs(vectors).max(initial=0) <= 1e6:
