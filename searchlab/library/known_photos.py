@@ -27,7 +27,8 @@ def take_known(library: Library, other: Library) -> None:
     with library.writing(), library.cache() as cache:
         for small in other.thumbnails.glob("*/*"):
             place = library.thumbnails / small.relative_to(other.thumbnails)
-            if not place.exists():
+            # What a killed run left unfinished is written to again, so it must not be shared.
+            if small.suffix != ".part" and not place.exists():
                 place.parent.mkdir(parents=True, exist_ok=True)
                 _link(small, place)
         cache.take_from(other.folder / "cache.db")

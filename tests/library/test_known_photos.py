@@ -53,6 +53,14 @@ def test_no_picture_is_embedded_again_and_the_snapshot_is_the_same(
     assert smalls(new) == smalls(library) != []
 
 
+def test_what_a_killed_run_left_unfinished_is_not_shared(filled, library, new):
+    finished = smalls(library)
+    some = next(path for path in library.thumbnails.rglob("*") if path.is_file())
+    some.with_suffix(".part").write_bytes(b"half")
+    take_known(new, library)
+    assert smalls(new) == finished
+
+
 def test_only_what_is_new_is_embedded(filled, library, new, photos, put, embedded):
     take_known(new, library)
     put("more.png", 7)
