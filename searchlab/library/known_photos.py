@@ -6,6 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
+from searchlab.errors import InputError
 from searchlab.library.library import Library
 
 
@@ -29,16 +30,19 @@ def take_known(library: Library, other: Library) -> None:
             place = library.thumbnails / small.relative_to(other.thumbnails)
             # What a killed run left unfinished is written to again, so it must not be shared.
             if small.suffix != ".part" and not place.exists():
-                place.parent.mkdir(parents=True, exist_ok=True)
                 _link(small, place)
         cache.take_from(other.folder / "cache.db")
 
 
 def _link(small: Path, place: Path) -> None:
-    # Small pictures are named by their content and never written to again.
     try:
-        os.link(small, place)
-    except OSError:  # another disk, or one without links
-        part = place.with_suffix(".part")
-        shutil.copyfile(small, part)
-        part.replace(place)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(small, place)
+        except OSError:  # another disk, or one without links
+            part = place.with_suffix(".part")
+            shutil.copyfile(small, part)
+            part.replace(place)
+    except OSError as error:
+        msg = f"{place} must be a file that can be written, got: {error.strerror}"
+        raise InputError(msg) from error

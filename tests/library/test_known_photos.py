@@ -5,7 +5,7 @@ import sqlite3
 
 import pytest
 
-from searchlab.errors import ConflictError, DataError
+from searchlab.errors import ConflictError, DataError, InputError
 from searchlab.library.ingest import index_photos
 from searchlab.library.known_photos import take_known
 from searchlab.library.library import create_library
@@ -91,6 +91,12 @@ def test_pictures_are_copied_where_no_links_can_be_made(filled, library, new, ph
         other = library.thumbnails / path.relative_to(new.thumbnails)
         assert path.read_bytes() == other.read_bytes()
         assert not path.samefile(other)
+
+
+def test_a_folder_that_cannot_be_written_is_named(filled, library, new):
+    new.thumbnails.write_bytes(b"a file")
+    with pytest.raises(InputError, match=r"thumbnails.* must be a file that can be written"):
+        take_known(new, library)
 
 
 def test_a_damaged_cache_gives_nothing_and_says_so(filled, library, new, photos, embedded):
