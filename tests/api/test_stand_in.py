@@ -1,6 +1,7 @@
 """StandIn: while no worker lives, requests are answered 503, and by workers again when one does."""
 
 import contextlib
+import gc
 import http.client
 import json
 import os
@@ -89,6 +90,17 @@ def test_who_sends_without_end_is_left():
                         client.sendall(bytes(2**20))
         finally:
             stand_in.close()
+
+
+def test_a_connection_that_ends_as_the_stand_in_does_is_closed():
+    for _ in range(20):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            stand_in = StandIn(listener)
+            with socket.create_connection(listener.getsockname()):  # leaves when all ends
+                assert ask(listener.getsockname()[1])[0] == 503
+            stand_in.close()
+    del stand_in
+    gc.collect()  # a connection that is left open is a warning, and so an error here
 
 
 @pytest.mark.slow

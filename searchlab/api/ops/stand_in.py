@@ -41,6 +41,7 @@ class StandIn:
         running = asyncio.all_tasks(self._loop)
         if running:
             self._loop.run_until_complete(asyncio.wait(running, timeout=2 * _HEAD_S))
+        self._loop.run_until_complete(asyncio.sleep(0))  # which closes what the last ones left
         self._loop.close()
 
     def close(self) -> None:
