@@ -63,7 +63,9 @@ def main() -> None:
     files = [file for file in folder.rglob("*.json") if BENCHMARK not in file.parts]
     if options.only:
         only = set(options.only.split(","))
-        files = [file for file in files if only & set(file.parent.parts)]
+        files = [file for file in files if only & set(file.relative_to(folder).parent.parts)]
+    if not files:
+        parser.error(f"--only must name folders of results with records, got {options.only}")
     started = time.perf_counter()
     quick = options.quick or options.smoke
     rows = verify_on(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from searchlab.cli.console import ConsoleProgress
 from searchlab.config import USUAL, Config
-from searchlab.errors import DataError, InputError, NotFoundError
+from searchlab.errors import InputError, SearchlabError
 from searchlab.evaluation.datasets import Dataset, bundled_root, load_dataset
 from searchlab.evaluation.datasets.dataset_library import made_by_one
 from searchlab.evaluation.datasets.photo_cache import photo_cache
@@ -82,8 +82,8 @@ def build_demo_library(
             return build_demo_library(kept, progress=progress)
     library = create_library(data)
     if library.snapshot() is None:
-        # What cannot be taken over is embedded.
-        with suppress(NotFoundError, InputError, DataError):
+        # What cannot be taken over, whatever is wrong with the cache, is embedded.
+        with suppress(SearchlabError):
             take_known(library, open_library(_kept_library()))
     root = bundled_root() / "demo"
     snapshot = library.snapshot()
