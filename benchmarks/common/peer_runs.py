@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -12,11 +12,11 @@ from rich.console import Console
 
 from benchmarks.common.fresh_process import in_fresh_process
 from benchmarks.common.peers import PEERS
-from benchmarks.common.recording import on_record, record
+from benchmarks.common.recording import add_summarise, on_record, record, recorded
 from searchlab.cli.console import ConsoleProgress
 from searchlab.errors import InputError, NotFoundError
 from searchlab.evaluation.provenance.manifest import make_manifest
-from searchlab.evaluation.provenance.measurement import measurement_path, read_measurement
+from searchlab.evaluation.provenance.measurement import read_measurement
 
 Measure: TypeAlias = Callable[[str, argparse.Namespace], dict[str, Any]]
 """Measures one system by its name; returns what is to be recorded, without `manifest`."""
@@ -41,11 +41,7 @@ def add_systems(parser: argparse.ArgumentParser, names: Sequence[str]) -> None:
     """Let the command line pick systems; records of the others are read, by whatever code."""
     listed = ", ".join(names)
     parser.add_argument("--systems", default=",".join(names), help=f"separated by commas: {listed}")
-    parser.add_argument(
-        "--summarise",
-        action="store_true",
-        help="measure nothing; summarise what is on record, of whatever code and machine",
-    )
+    add_summarise(parser)
 
 
 def measure_systems(
@@ -74,7 +70,7 @@ def measure_systems(
         for name in names:
             step.note(name)
             if options.summarise:
-                existing = _recorded(options, benchmark, name)
+                existing = recorded(options, benchmark, name)
             elif name in chosen:
                 existing = on_record(options, benchmark, name)
             else:
@@ -91,11 +87,6 @@ def measure_systems(
                 _measure(options, benchmark, name, measure, outcome)
             step.advance(1)
     return outcome
-
-
-def _recorded(options: argparse.Namespace, benchmark: str, name: str) -> dict[str, Any] | None:
-    path = measurement_path(options.out, benchmark, options.dataset, name)
-    return read_measurement(path) if path.exists() else None
 
 
 def _measure(
@@ -151,8 +142,10 @@ def origin_of(values: dict[str, Any]) -> dict[str, str]:
     return {"version": str(version), "commit": commit, "measured": measured}
 
 
-def summary_manifest(options: argparse.Namespace, benchmark: str, outcome: Outcome) -> Any:
+def summary_manifest(
+    options: argparse.Namespace, benchmark: str, records: Iterable[dict[str, Any]]
+) -> Any:
     """Make the manifest of a summary, which names the machines of the measurements in it."""
     manifest = make_manifest(benchmark, seed=options.seed, threads=options.threads)
-    machines = {str(record["manifest"]["machine"]) for record in outcome.records.values()}
+    machines = {str(record["manifest"]["machine"]) for record in records}
     return {**manifest, "machine": "; ".join(sorted(machines)) or manifest["machine"]}

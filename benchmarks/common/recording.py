@@ -130,6 +130,25 @@ def on_record(
     return existing
 
 
+def add_summarise(parser: argparse.ArgumentParser) -> None:
+    """Let the command line make a summary anew without measuring."""
+    parser.add_argument(
+        "--summarise",
+        action="store_true",
+        help="measure nothing; summarise what is on record, of whatever code and machine",
+    )
+
+
+def recorded(options: argparse.Namespace, benchmark: str, name: str) -> dict[str, Any] | None:
+    """Return a record of whatever code and machine; None if there is none.
+
+    Raises:
+        DataError: It was changed by hand, or is no record.
+    """
+    path = measurement_path(options.out, benchmark, options.dataset, name)
+    return read_measurement(path) if path.exists() else None
+
+
 def record(
     options: argparse.Namespace,
     benchmark: str,

@@ -177,7 +177,7 @@ def summarise(options: argparse.Namespace, outcome: Outcome) -> str:
         "parameters": {"compared_with": list(OURS), "k": K, "threads": options.threads},
         **tables,
         "missing": outcome.missing,
-        "manifest": summary_manifest(options, "filters", outcome),
+        "manifest": summary_manifest(options, "filters", outcome.records.values()),
     }
     record(options, "filters", "summary", values, beside=charts)
     return _table(outcome, tables["metrics"])

@@ -170,7 +170,7 @@ def summarise(options: argparse.Namespace, outcome: Outcome) -> str:
         "parameters": {"compared_with": OURS, "k": 10, "threads": options.threads},
         **tables,
         "missing": outcome.missing,
-        "manifest": summary_manifest(options, "index", outcome),
+        "manifest": summary_manifest(options, "index", outcome.records.values()),
     }
     record(options, "index", "summary", values, beside=charts)
     return _table(outcome, tables["metrics"])

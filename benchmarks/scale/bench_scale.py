@@ -43,8 +43,9 @@ from rich.console import Console
 from threadpoolctl import threadpool_limits
 
 from benchmarks.common.fresh_process import Usage, bind, in_fresh_process, size_mib
+from benchmarks.common.peer_runs import summary_manifest
 from benchmarks.common.peers import PEERS, Peer
-from benchmarks.common.recording import bench_parser, on_record, record
+from benchmarks.common.recording import add_summarise, bench_parser, on_record, record, recorded
 from benchmarks.scale.cells import KINDS, Workload, make_truth, make_workload, truth_path
 from benchmarks.scale.charts import draw_costs, draw_filters
 from benchmarks.scale.real import is_real
@@ -206,8 +207,11 @@ def measure_all(options: argparse.Namespace) -> tuple[list[dict[str, Any]], dict
             for system in systems:
                 name = f"{system}-{label}"
                 step.note(name)
-                values = on_record(options, "scale", name)
-                if values is None and not PEERS[system].is_installed:
+                look = recorded if options.summarise else on_record
+                values = look(options, "scale", name)
+                if values is None and options.summarise:
+                    missing[system] = f"{label}: not measured yet"
+                elif values is None and not PEERS[system].is_installed:
                     missing[system] = "not installed"
                 if values is None and system not in missing:
                     values = _measure(system, label, n, options, missing)
@@ -258,7 +262,7 @@ def summarise(
         "parameters": {"recall": RECALL, "sizes": options.sizes, "threads": options.threads},
         **tables,
         "missing": missing,
-        "manifest": make_manifest("scale", seed=options.seed, threads=options.threads),
+        "manifest": summary_manifest(options, "scale", records),
     }
     charts = [*draw_costs(rows, laws, folder), *draw_filters(rows, folder)]
     record(options, "scale", "summary", values, beside=charts)
@@ -289,14 +293,16 @@ def main() -> None:
     parser = bench_parser(__doc__, dataset="scenes-512")
     parser.set_defaults(threads=2)
     parser.add_argument("--sizes", default=SIZES, help=f"numbers of photos, default {SIZES}")
-    usual = ",".join(name for name in SYSTEMS if name not in LEFT_OUT)
-    listed = ", ".join(SYSTEMS)
-    parser.add_argument("--systems", default=usual, help=f"separated by commas: {listed}")
+    parser.add_argument("--systems", help=f"separated by commas: {', '.join(SYSTEMS)}")
     parser.add_argument("--queries", type=int, default=100, help="most queries of each kind")
     parser.add_argument("--budget", type=float, default=0.1, help="seconds of a point")
     parser.add_argument("--limit", type=int, default=900, help="seconds of a system at one size")
     parser.add_argument("--cache", type=Path, help="folder that keeps the vectors")
+    add_summarise(parser)
     options = parser.parse_args()
+    if options.systems is None:
+        left_out = () if options.summarise else LEFT_OUT
+        options.systems = ",".join(name for name in SYSTEMS if name not in left_out)
     if options.smoke:
         options.dataset, options.sizes, options.budget = "scenes-16", "1k,2k,4k", 0.0
         options.queries = 5

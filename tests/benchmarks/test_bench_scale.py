@@ -1,18 +1,24 @@
 """Filters, curves and plans of `bench_scale.py`, the limit of its processes, and the targets."""
 
 import json
+import shutil
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from benchmarks.common.fresh_process import Usage, in_fresh_process
+from benchmarks.scale import bench_scale
 from benchmarks.scale.cells import FILTERS, REAL_FILTERS, Filter
 from benchmarks.scale.summary import OURS, at_recall, fit_laws, make_rows, plan
 from benchmarks.targets.goals import GOALS, Goal
+from searchlab.evaluation.provenance.measurement import read_measurement
 from searchlab.evaluation.reporting.lookup import Results
 from searchlab.studies.vectors.scenes import Scenes
 
+ROOT = Path(__file__).resolve().parents[2]
 SCENES = Scenes(8, seed=0).rows(0, 5_000)[1]
 
 
@@ -229,3 +235,27 @@ def test_figures_over_real_vectors_are_of_the_least_effort_that_finds_enough(tmp
         for shares in (" 10%", (" 1%", " 0.1%", " 0.01%"))
     ]
     assert figures == pytest.approx([0.5, 0.75, 1 / 20, 8 / 16, 2 / 16, *slowest])
+
+
+@pytest.mark.slow
+def test_a_summary_is_made_anew_from_what_is_on_record_and_nothing_is_measured(
+    tmp_path, monkeypatch
+):
+    def refuse(*_, **__):
+        pytest.fail("it measured")
+
+    folder = tmp_path / "scale" / "mixed-256"
+    shutil.copytree(ROOT / "results" / "scale" / "mixed-256", folder)
+    before = read_measurement(folder / "summary.json")
+    (folder / "summary.json").unlink()
+    (folder / "faiss-flat-1M.json").unlink()
+    monkeypatch.setattr(bench_scale, "in_fresh_process", refuse)
+    named = ["--dataset", "mixed-256", "--sizes", "1M", "--out", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", ["bench_scale.py", "--summarise", *named])
+    bench_scale.main()
+    after = read_measurement(folder / "summary.json")
+    assert after["rows"] == [row for row in before["rows"] if row["system"] != "faiss-flat"]
+    assert after["missing"] == {"faiss-flat": "1M: not measured yet"}
+    measured = [read_measurement(path) for path in folder.glob("*-1M.json")]
+    machines = sorted({one["manifest"]["machine"] for one in measured})
+    assert after["manifest"]["machine"] == "; ".join(machines)
