@@ -46,7 +46,7 @@ TARGETS = (
     ),
     Target(
         "merging words and vectors",
-        ("search/merging.py", "search/words/matches.py", "search/words/segment.py"),
+        ("search/indexes/merging.py", "search/words/matches.py", "search/words/segment.py"),
         (
             "search/test_merging.py",
             "search/test_segment.py",

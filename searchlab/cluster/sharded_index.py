@@ -22,8 +22,8 @@ from searchlab.models.protocol import Embeddings
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.indexes import build_index, index_class
 from searchlab.search.indexes.exact import check_nearest, check_search, empty_neighbors
+from searchlab.search.indexes.merging import Scored
 from searchlab.search.indexes.protocol import Allowed, Nearest, Neighbors, VectorIndex
-from searchlab.search.merging import Scored
 from searchlab.search.words.matches import NO_GAINS, Gains
 
 _MOST_ROWS = 10_000_000  # rows of a shard where the number of shards is not given

@@ -20,7 +20,7 @@ from searchlab.search.color_order import rank_by_color
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.filters.facets import Facets
 from searchlab.search.indexes import VectorIndex
-from searchlab.search.merging import Scored
+from searchlab.search.indexes.merging import Scored
 from searchlab.search.queries import Query, QueryPlan
 from searchlab.search.ranked_before import Ranked, RankedBefore
 from searchlab.search.words.matches import NO_GAINS, Gains, WordMatches

@@ -12,12 +12,11 @@ from searchlab.config.calibration import UNCALIBRATED
 from searchlab.config.word_weights import WordWeights
 from searchlab.errors import InputError
 from searchlab.models.protocol import unit_rows
-from searchlab.search import merging
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.filters.photo_filter import PhotoFilter
-from searchlab.search.indexes import build_index
+from searchlab.search.indexes import build_index, merging
+from searchlab.search.indexes.merging import nearest, nearly_nearest
 from searchlab.search.indexes.scoring import cosines
-from searchlab.search.merging import nearest, nearly_nearest
 from searchlab.search.queries import Query
 from searchlab.search.words import matches
 from searchlab.search.words.matches import NO_GAINS, Gains

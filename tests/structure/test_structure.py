@@ -73,6 +73,21 @@ def test_no_modules_import_each_other_in_a_circle():
     assert len(list(graphlib.TopologicalSorter(needs).static_order())) == len(MODULES)
 
 
+def test_every_module_can_be_the_first_that_is_imported():
+    """A module of another package brings what that package imports, before itself."""
+
+    def packages_of(name):
+        parts = name.split(".")
+        return {".".join(parts[:n]) for n in range(1, len(parts))} - {"searchlab"}
+
+    needs = {}
+    for module, path in MODULES.items():
+        needed = set(imports_of(path, only_on_import=True))
+        brought = set().union(*map(packages_of, needed)) - packages_of(module) - {module}
+        needs[module] = needed | brought
+    assert len(list(graphlib.TopologicalSorter(needs).static_order())) == len(MODULES)
+
+
 def test_the_drawing_of_the_rooms_is_made_from_the_imports_of_today():
     """Otherwise: python -m benchmarks.structure.draw_rooms."""
     assert DRAWING.read_text(encoding="utf-8") == draw()

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from searchlab.config import Config
 from searchlab.models.protocol import Embeddings
-from searchlab.search import merging
 from searchlab.search.filters.bitmaps import Bitmap
+from searchlab.search.indexes import merging
+from searchlab.search.indexes.merging import Scored
 from searchlab.search.indexes.scoring import cosines_of
-from searchlab.search.merging import Scored
 from searchlab.search.words.matches import NO_GAINS, SCORED_ONE_BY_ONE, Gains
 
 Allowed = Bitmap | NDArray[np.bool_]
