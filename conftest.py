@@ -1,6 +1,7 @@
 """What quick runs leave out, what runs first, and the second chance of slow tests."""
 
 import gc
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,8 @@ KERNELS = (
     "searchlab.search.indexes.ivf._kernels.clusters",
 )
 
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Let no example fail for being slow, and quick runs draw fewer than most tests would."""
@@ -28,6 +31,8 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("quick" if is_quick(config) else "whole")
     gc.set_threshold(200_000, 50, 100)  # what is collected stays, and is walked through in vain
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        # A worker has a processor: threads of its libraries would wait for those of the others.
+        os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
         compile_kernels()
 
 

@@ -4,9 +4,9 @@
     python -m benchmarks.mutations.bench_mutations --smoke --out "$(mktemp -d)"
 
 Of each part of `targets.py`, mutants are drawn at random (`operators.py`), put into a copy of the
-checkout one at a time, and the part's quick tests run until one fails (`warm.py`). A mutant that no
-test fails on survives. Where a survivor cannot be told from the original by any answer,
-`harmless.json` beside this script says why; all others are gaps.
+checkout one at a time, and the part's quick tests run until one fails (`warm.py`); where none does,
+all its tests. A mutant that no test fails on survives. Where a survivor cannot be told from the
+original by any answer, `harmless.json` beside this script says why; all others are gaps.
 
 Writes results/mutations/searchlab/<part>.json as soon as a part is done, named.json about bugs that
 were planted by hand (`named.py`), and summary.json over what is on record. An interrupted run goes
@@ -141,7 +141,7 @@ def measure(
         for module, mutant in drawn:
             step.note(f"{module}:{mutant.line}")
             with planted(checkout / "searchlab" / module, mutant.source):
-                outcome = tests.run(_likely_first(target, module), limit_s=limit_s)
+                outcome = _catch(_likely_first(target, module), tests, limit_s)
             mutants.append({**describe(module, mutant), "caught_by": _name_of(outcome)})
             print(f"{module}:{mutant.line} {outcome.seconds} s {outcome.failed or 'SURVIVED'}")
             step.advance(1)
@@ -168,7 +168,7 @@ def measure_named(options: argparse.Namespace, checkout: Path, tests: WarmTests)
     for bug in NAMED:
         path = checkout / "searchlab" / bug.module
         with planted(path, bug.plant(path.read_text(encoding="utf-8"))):
-            outcome = tests.run(bug.tests, limit_s=limit_s)
+            outcome = _catch(bug.tests, tests, limit_s)
         bugs.append({"bug": bug.about, "module": bug.module, "caught_by": _name_of(outcome)})
         print(f"{bug.about}: {outcome.seconds} s {outcome.failed or 'SURVIVED'}")
     values = {
@@ -179,6 +179,12 @@ def measure_named(options: argparse.Namespace, checkout: Path, tests: WarmTests)
     record(options, BENCHMARK, _NAMED, values)
 
 
+def _catch(files: Sequence[str], tests: WarmTests, limit_s: float) -> Outcome:
+    """Run the quick tests, which catch most mutants, and where they do not, all."""
+    outcome = tests.run(files, limit_s=limit_s)
+    return outcome if outcome.failed else tests.run(files, limit_s=limit_s, whole=True)
+
+
 def _run_unchanged(files: Sequence[str], tests: WarmTests) -> float:
     """Run tests without a mutant; returns after how many seconds those with one have no end.
 
@@ -187,7 +193,7 @@ def _run_unchanged(files: Sequence[str], tests: WarmTests) -> float:
     for file in files:
         if file in _SECONDS:
             continue
-        plain = tests.run([file], limit_s=_AT_MOST_S, keep=True)
+        plain = tests.run([file], limit_s=_AT_MOST_S, whole=True, keep=True)
         if plain.failed:
             print(plain.output)
             msg = f"tests must pass without a mutant, got a failure of {plain.failed}; mend them"

@@ -71,18 +71,21 @@ class WarmTests:
             text=True,
         )
 
-    def run(self, tests: Sequence[str], *, limit_s: float, keep: bool = False) -> Outcome:
-        """Run the quick tests of some files, in their order, until one fails.
+    def run(
+        self, tests: Sequence[str], *, limit_s: float, whole: bool = False, keep: bool = False
+    ) -> Outcome:
+        """Run the tests of some files, in their order, until one fails.
 
         Args:
             tests: Files below `tests`.
             limit_s: Tests that have not come to an end by then have failed.
+            whole: Slow tests too, and each with as many examples as where all tests run.
             keep: Compiled modules; only those of a checkout without a mutant.
         """
         assert self._server.stdin is not None
         assert self._server.stdout is not None
         files = [f"tests/{name}" for name in tests]
-        asked = {"files": files, "limit_s": limit_s, "keep": keep}
+        asked = {"files": files, "limit_s": limit_s, "whole": whole, "keep": keep}
         started = time.monotonic()
         self._server.stdin.write(json.dumps(asked) + "\n")
         self._server.stdin.flush()
@@ -110,7 +113,7 @@ def _serve() -> None:
         answers.flush()
 
 
-def _run(files: list[str], limit_s: float, keep: bool) -> dict[str, str]:
+def _run(files: list[str], limit_s: float, whole: bool, keep: bool) -> dict[str, str]:
     # Examples that failed for one mutant would otherwise be tried first on the next.
     shutil.rmtree(".hypothesis/examples", ignore_errors=True)
     log = Path("pytest.log")
@@ -118,7 +121,7 @@ def _run(files: list[str], limit_s: float, keep: bool) -> dict[str, str]:
     child = os.fork()
     if not child:
         os.close(ours)
-        _run_child(files, keep, theirs, log)
+        _run_child(files, whole, keep, theirs, log)
     os.close(theirs)
     try:
         in_time = bool(select.select([ours], [], [], limit_s)[0])
@@ -134,7 +137,7 @@ def _run(files: list[str], limit_s: float, keep: bool) -> dict[str, str]:
     return {"failed": failed, "output": output}
 
 
-def _run_child(files: list[str], keep: bool, answer: int, log: Path) -> NoReturn:
+def _run_child(files: list[str], whole: bool, keep: bool, answer: int, log: Path) -> NoReturn:
     status = b""
     try:
         os.setsid()
@@ -149,7 +152,8 @@ def _run_child(files: list[str], keep: bool, answer: int, log: Path) -> NoReturn
 
         watch = _Watch()
         temporary = f"--basetemp={Path.cwd().parent / 'temporary'}"
-        arguments = [*_OPTIONS.split(), temporary, "-m", "not slow", *files]
+        marked = "" if whole else "not slow"
+        arguments = [*_OPTIONS.split(), temporary, "-m", marked, *files]
         code = pytest.main(arguments, plugins=[watch, _hypothesis_pytestplugin])
         tested = sys.modules.get("searchlab")
         if tested and not Path(tested.__file__ or "").is_relative_to(Path.cwd()):

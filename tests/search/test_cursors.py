@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from PIL import Image
 
 from searchlab.errors import InputError
-from searchlab.search.cursors import Cursor, CursorError
+from searchlab.search.cursors import Cursor, CursorError, check_reached
 from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.queries import Query
 from tests.support.examples import examples
@@ -242,3 +242,13 @@ def test_a_token_of_a_text_is_short():
 
 def test_a_cursor_error_is_the_caller_s_fault():
     assert issubclass(CursorError, InputError)
+
+
+@pytest.mark.parametrize(
+    ("total", "per_page", "last"),
+    [(0, 10, 1), (1, 10, 1), (10, 10, 1), (11, 10, 2), (25, 10, 3), (30, 10, 3), (9, 1, 9)],
+)
+def test_a_ranking_has_as_many_pages_as_it_fills_and_the_first_in_any_case(total, per_page, last):
+    check_reached(last, total, per_page)
+    with pytest.raises(InputError, match=f"page must be at most {last}, .* {total} results"):
+        check_reached(last + 1, total, per_page)

@@ -241,16 +241,21 @@ def contrast(
         2018. Khosla et al., Supervised contrastive learning, NeurIPS 2020.
     """
     cosines = texts @ photos.T
-    logits = scale * cosines
+    logits = np.float32(scale) * cosines
+    pairs = np.nonzero(positive)
     loss = 0.0
     gradient = np.zeros_like(logits)
     for axis in (1, 0):
-        targets = positive / positive.sum(axis=axis, keepdims=True)
-        shares = np.exp(logits - logits.max(axis=axis, keepdims=True))
-        shares /= shares.sum(axis=axis, keepdims=True)
-        n_rows = logits.shape[1 - axis]
-        loss -= 0.5 * float((targets * np.log(shares + 1e-12)).sum()) / n_rows
-        gradient += (0.5 / n_rows) * (shares - targets).astype(np.float32)
+        n_rows, rows = logits.shape[1 - axis], pairs[1 - axis]
+        weights = 0.5 / n_rows / np.bincount(rows, minlength=n_rows)[rows]
+        highest = logits.max(axis=axis, keepdims=True)
+        shares = np.exp(logits - highest)
+        sums = shares.sum(axis=axis, keepdims=True)
+        whole = np.log(sums) + highest
+        loss += float(weights @ (whole.ravel()[rows] - logits[pairs]))
+        shares *= np.float32(0.5 / n_rows) / sums
+        shares[pairs] -= weights.astype(np.float32)
+        gradient += shares
     return loss, gradient, cosines
 
 
