@@ -153,6 +153,19 @@ def monkeypatch_few():
         yield
 
 
+@pytest.mark.usefixtures("monkeypatch_few")
+def test_a_row_far_below_the_nearest_of_its_group_comes_before_them_by_its_gain(monkeypatch):
+    monkeypatch.setattr(merging, "_SCANNED", 0)
+    # Ten of the largest gain, far away; of the next group two that are near, one by its gain only.
+    cosines_of_rows = np.array([-0.9] * 10 + [0.9, 0.5, 0.25] + [-0.9] * 12, dtype=np.float32)
+    steps = np.array([3] * 10 + [1, 1, 2] + [1] * 12)
+    vectors = np.stack([cosines_of_rows, np.sqrt(1 - cosines_of_rows**2)], axis=1)
+    gains = Gains(np.arange(25), steps, np.array([0, 0.1, 0.4, 0.41]))
+    index = build_index(vectors, Config(index="exact"))
+    best = nearest(index, np.array([1, 0], dtype=np.float32), 2, gains)
+    assert best.rows.tolist() == [10, 12]
+
+
 @pytest.fixture(scope="module")
 def scenes():
     vectors, scene_of = clustered(8_040, 32, clusters=40, seed=1)

@@ -6,9 +6,10 @@ import pytest
 from searchlab.errors import DataError
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.words import segment
-from searchlab.search.words.fields import WEIGHTS
+from searchlab.search.words.build import build_segment
+from searchlab.search.words.fields import WEIGHTS, documents_of
 from searchlab.search.words.postings import encode
-from searchlab.search.words.segment import PostingLists, Segment, add_up
+from searchlab.search.words.segment import ARRAYS, PostingLists, Segment, add_up
 
 TITLE, DESCRIPTION = 1, 2
 
@@ -71,6 +72,25 @@ def test_damage_is_refused_both_ways(monkeypatch, harm):
         words.arrays[name][place] = value
         with pytest.raises(DataError, match="--rebuild"):
             add_up(words, LISTS, IDF, np.zeros(0, dtype=np.int32), None)
+
+
+@pytest.fixture(scope="module")
+def whole(make_table):
+    table = make_table(
+        {"title": "Two dogs in 1999", "source_description": "Dogs run over the beach"},
+        {"title": "Harbour", "source_description": "Ships of 12 harbours"},
+    )
+    return build_segment(documents_of(table, ()))
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_an_array_of_another_type_is_refused_and_one_that_is_too_short(whole, name):
+    Segment(whole.arrays, whole.terms)
+    with pytest.raises(DataError, match=name):
+        Segment({**whole.arrays, name: whole.arrays[name].astype(np.float32)}, whole.terms)
+    if name != "languages":  # which are as many as the texts have
+        with pytest.raises(DataError):
+            Segment({**whole.arrays, name: whole.arrays[name][:-1]}, whole.terms)
 
 
 def check(matched, rows, docs):
