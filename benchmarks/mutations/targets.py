@@ -41,6 +41,7 @@ TARGETS = (
             "search/test_live_paging.py",
             "search/test_merging.py",
             "search/test_query_reading.py",
+            "search/test_ranked_before.py",
             "search/test_written_scores.py",
         ),
     ),
@@ -50,6 +51,7 @@ TARGETS = (
         (
             "search/test_merging.py",
             "search/test_segment.py",
+            "search/test_word_matches.py",
             "search/test_words.py",
             "search/test_kernels.py",
             "search/test_written_scores.py",

@@ -240,14 +240,14 @@ def _measure(
     except Exception as error:  # a peer may raise anything; the others are measured all the same
         missing[system] = f"{label}: {type(error).__name__}: {error}".splitlines()[0][:200]
         return None
-    manifest = make_manifest(
+    values["parameters"]["of"] = system
+    values["manifest"] = make_manifest(
         "scale",
         seed=options.seed,
         threads=options.threads,
         packages=("threadpoolctl", PEERS[system].package),
     )
-    values["parameters"]["of"] = system
-    record(options, "scale", f"{system}-{label}", {**values, "manifest": manifest})
+    record(options, "scale", f"{system}-{label}", values)
     return values
 
 
@@ -304,7 +304,7 @@ def main() -> None:
         left_out = () if options.summarise else LEFT_OUT
         options.systems = ",".join(name for name in SYSTEMS if name not in left_out)
     if options.smoke:
-        options.dataset, options.sizes, options.budget = "scenes-16", "1k,2k,4k", 0.0
+        options.dataset, options.sizes, options.budget = "scenes-16", "1k,2k", 0.0
         options.queries = 5
     with tempfile.TemporaryDirectory() as scratch:
         options.cache = options.cache or Path(scratch)

@@ -56,6 +56,20 @@ def test_masks_and_bitmaps_turn_into_each_other(sets_of_rows):
 
 
 @settings(max_examples=examples(60), deadline=None)
+@given(sets, st.data())
+def test_a_cut_is_the_set_over_some_of_the_rows_alone(sets_of_rows, data):
+    n, rows, _ = sets_of_rows
+    start, stop = sorted(data.draw(st.lists(st.integers(0, n), min_size=2, max_size=2)))
+    some = bitmap(rows, n).cut(start, stop)
+    assert some == bitmap({row - start for row in rows if start <= row < stop}, stop - start)
+
+
+@pytest.mark.parametrize("start", [0, 1, 40, 64, 100])
+def test_a_cut_holds_what_two_words_hold_of_it(start):
+    assert Bitmap.full(300).cut(start, start + 150) == Bitmap.full(150)
+
+
+@settings(max_examples=examples(60), deadline=None)
 @given(sets, st.integers(0, 1100), st.integers(0, 1100))
 def test_a_part_is_a_slice_of_the_rows(sets_of_rows, start, stop):
     n, rows, others = sets_of_rows

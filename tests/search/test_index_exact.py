@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from searchlab.search.indexes import ExactIndex
+from searchlab.search.indexes import ExactIndex, scoring
 from searchlab.search.indexes.exact import nearest_rows
 from searchlab.search.indexes.scoring import best_first, cosines, cosines_of
 from tests.support import index_kinds
@@ -82,10 +82,13 @@ def test_a_score_does_not_depend_on_how_many_rows_are_scored(dim):
         np.float32,
         st.integers(0, 60),
         elements=st.floats(width=32, allow_nan=False) | st.sampled_from([0.0, -0.0, 1.0, -1.0]),
-    )
+    ),
+    st.sampled_from([0, 500]),
 )
-def test_best_first_is_a_stable_sort(scores):
-    assert best_first(scores).tolist() == np.argsort(-scores, kind="stable").tolist()
+def test_best_first_is_a_stable_sort(scores, few):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scoring, "_FEW", few)
+        assert best_first(scores).tolist() == np.argsort(-scores, kind="stable").tolist()
 
 
 def test_scores_a_hair_apart_are_told_apart():

@@ -191,3 +191,10 @@ def test_what_was_not_measured_is_taken_to_scatter_twice_as_far_as_chance_would(
     near, far = bands_of(empty, 0.9)
     # Every row may be read, and tails may lie as they like.
     assert near[1:].tolist() == far[1:].tolist() == [8.0, 1.0, 1.0]
+    # And a scan ends where no more may be missed than was asked for.
+    assert empty.missed(0.9) == pytest.approx(0.1)
+    assert empty.missed(1) == 0
+
+
+def test_what_was_measured_leaves_one_neighbour_in_a_hundred_whatever_was_asked_for():
+    assert {stopping_of().missed(recall) for recall in (0.5, 0.9, 0.99)} == {0.01}

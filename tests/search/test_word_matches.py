@@ -1,0 +1,71 @@
+"""What the words of queries found: kept for the next who asks, within bounds; few are under way."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from searchlab.search.words import matches
+from searchlab.search.words.matches import FoundBefore, Gains, WordMatches
+
+NOTHING = frozenset()
+
+
+def found(n_photos):
+    """Return matches of so many photos."""
+    numbers = np.zeros(n_photos, dtype=np.float32)
+    rows = np.arange(n_photos)
+    return WordMatches(rows, numbers, numbers, numbers > 0, {"dog": n_photos}, {}, 1_000)
+
+
+def kept(before):
+    return [text for text in "abcdefgh" if before.get(text, found(0).read, NOTHING) is not None]
+
+
+@pytest.fixture
+def before(monkeypatch):
+    monkeypatch.setattr(matches, "_MOST_QUERIES", 3)
+    monkeypatch.setattr(matches, "_MOST_PHOTOS", 100)
+    return FoundBefore()
+
+
+def test_as_many_queries_are_kept_as_may_be_and_then_all_are_forgotten(before):
+    for text in "abc":
+        before.keep(text, found(1), NOTHING)
+    assert kept(before) == ["a", "b", "c"]
+    before.keep("d", found(1), NOTHING)
+    assert kept(before) == ["d"]
+
+
+def test_as_many_photos_are_kept_as_may_be(before):
+    before.keep("a", found(60), NOTHING)
+    before.keep("b", found(40), NOTHING)
+    assert kept(before) == ["a", "b"]
+    before.keep("c", found(1), NOTHING)
+    before.keep("d", found(99), NOTHING)
+    assert kept(before) == ["c", "d"]
+    before.keep("e", found(101), NOTHING)  # too many by themselves: what is there stays
+    assert kept(before) == ["c", "d"]
+
+
+def test_what_is_kept_is_of_that_text_read_in_those_fields_with_those_words_known(before):
+    before.keep("a", found(1), NOTHING)
+    read = found(0).read
+    assert before.get("a", read, NOTHING) is not None
+    assert before.get("a", read - 1, NOTHING) is None
+    assert before.get("a", read, frozenset({"a"})) is None
+
+
+@pytest.mark.parametrize("levels", [1, 2, 7, 300])
+def test_groups_of_gains_hold_each_row_once_the_largest_first(monkeypatch, levels):
+    monkeypatch.setattr(matches, "SCORED_ONE_BY_ONE", 10)
+    rng = np.random.default_rng(levels)
+    steps = rng.integers(1, levels + 1, 500)
+    gains = Gains(np.arange(0, 1_000, 2), steps, np.arange(levels + 1) / levels)
+    groups = list(gains.groups())
+    assert sorted(np.concatenate([rows for rows, _ in groups]).tolist()) == gains.rows.tolist()
+    for rows, values in groups:
+        assert rows.tolist() == sorted(rows.tolist())
+        assert values.tolist() == gains.of(rows).tolist()
+    for (_, larger), (_, smaller) in pairwise(groups):
+        assert larger.min() > smaller.max()
