@@ -173,3 +173,20 @@ def test_the_last_counts_stay_where_few_days_have_any(database):
     with database.writing() as connection:
         UsageCounts(database).delete_old(connection, today + timedelta(days=3_000))
     assert stored(database) == before
+
+
+def test_a_day_that_a_record_shows_stays_whatever_was_counted_after_it(database):
+    """As where the clock was ahead for long, and is right again."""
+    today = date(2024, 2, 29)
+    fill(database, today)
+    with database.writing() as connection:
+        counts = UsageCounts(database)
+        for day in days_back(today + timedelta(days=200), 200):
+            counts.add_to_day(connection, day, {(1, "key_0"): 1})
+        counts.delete_old(connection, today)
+        counts.delete_old(connection, today)
+    assert {*days_back(today, KEPT_DAYS)} <= stored(database)[1]
+    with database.writing() as connection:
+        counts.delete_old(connection, today + timedelta(days=1))
+    assert stored(database)[1] >= {*days_back(today, KEPT_DAYS - 1)}
+    assert days_back(today, KEPT_DAYS)[0] not in stored(database)[1]

@@ -37,7 +37,7 @@ def read(name, record=None):
 def test_unsplash_links_keep_the_ixid_and_the_credit_refers_to_searchlab():
     record = read("unsplash")
     assert all("ixid=Mabc" in url for url in record.urls.values())
-    assert "w=1920" in record.urls["large"]
+    assert record.urls["large"].endswith("&w=1920&fit=max&fm=jpg&q=80")
     assert record.urls["full"] == UNSPLASH["urls"]["full"]
     raw = {"raw": UNSPLASH["urls"]["raw"]}
     assert read("unsplash", changed(UNSPLASH, urls=raw)).urls["full"] == raw["raw"]
@@ -134,6 +134,16 @@ def test_a_flickr_photo_of_which_only_a_thumbnail_is_told_is_refused():
     small = {k: v for k, v in FLICKR.items() if k not in ("url_s", "url_m", "url_l")}
     with pytest.raises(InputError, match="thumbnail only"):
         read("flickr", small)
+
+
+def test_the_full_size_on_flickr_is_the_original_or_else_the_largest_that_is_told():
+    original = {**FLICKR, "url_o": "https://live.staticflickr.com/1/2_3_o.jpg"}
+    assert read("flickr", original).urls["full"] == original["url_o"]
+    without = {k: v for k, v in FLICKR.items() if k != "url_o"}
+    for size in ("url_l", "url_h", "url_k"):
+        without[size] = f"https://live.staticflickr.com/1/2_3_{size[-1]}.jpg"
+        urls = read("flickr", without).urls
+        assert urls["full"] == urls["large"] == without[size]
 
 
 def test_flickr_sizes_come_from_a_data_sets_link_where_every_photo_has_them():
