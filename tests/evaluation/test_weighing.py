@@ -52,6 +52,17 @@ def test_a_small_gain_does_not_outweigh_a_large_loss():
     assert rarely_withheld.comparison.chosen.config == HYBRID
 
 
+def test_times_are_those_of_the_last_task_whose_result_is_promoted():
+    tasks = [
+        Task(Report([result(MINI, dataset=name), result(HYBRID, dataset=name)]), 0.5)
+        for name in ("demo", "demo-written")
+    ]
+    for task, p50_ms in zip(tasks, (1.0, 7.0), strict=True):
+        for one in task.comparison.results:
+            one.metrics["p50_ms"] = p50_ms
+    assert {one.metrics["p50_ms"] for one in WeighedTasks(tasks).comparison.results} == {7.0}
+
+
 def test_scores_of_each_query_are_weighed_and_results_stay():
     both = weighed(mini=(0.2, 0.0), hybrid=(0.2, 0.1), weights=(0.25, 0.75))
     one = next(r for r in both.comparison.results if r.config == HYBRID)
