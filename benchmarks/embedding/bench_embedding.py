@@ -27,6 +27,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ from benchmarks.embedding.pictures import draw_pictures, list_bundled
 from benchmarks.embedding.stages import ANALYSIS, EAGER
 from benchmarks.embedding.targets import check_targets
 from searchlab.cli.console import ConsoleProgress
+from searchlab.errors import MismatchError
 from searchlab.evaluation.provenance.manifest import make_manifest
 from searchlab.evaluation.provenance.measurement import measurement_path, read_measurement
 from searchlab.progress import Progress
@@ -94,7 +96,12 @@ def measure(name: str, spec: str, job: dict[str, Any], options: argparse.Namespa
         models = answer["models"]
         tables["memory"].append({"model": name, "cores": cores, "peak_mib": answer["peak_mib"]})
     values = {
-        "parameters": {"spec": name, "runs": options.runs, "photos": options.photos},
+        "parameters": {
+            "spec": name,
+            "runs": options.runs,
+            "photos": options.photos,
+            "texts": len(TEXTS),
+        },
         "metrics": flatten(tables) | cached,
         **tables,
         "manifest": make_manifest(
@@ -189,7 +196,7 @@ def compare(timed: list[str], options: argparse.Namespace) -> None:
     drawn_files = draw_stages(images, place.with_name("photos"))
     drawn_files += draw_texts(texts, place.with_name("texts"))
     values = {
-        "parameters": {"base": timed[0], "models": timed},
+        "parameters": {"base": timed[0], "models": timed, **_asked(records.values())},
         "metrics": metrics,
         "ratios": rows,
         "targets": reached,
@@ -199,6 +206,20 @@ def compare(timed: list[str], options: argparse.Namespace) -> None:
         "manifest": make_manifest(BENCHMARK, seed=options.seed, threads=options.threads),
     }
     record(options, BENCHMARK, "compared", values, beside=drawn_files)
+
+
+def _asked(records: Iterable[dict[str, Any]]) -> dict[str, int]:
+    """Say how many photos and texts each model embedded, and how often; all did alike.
+
+    Raises:
+        MismatchError: Some models were timed with more than others.
+    """
+    names = ("runs", "photos", "texts")
+    asked = {tuple(record["parameters"].get(name) for name in names) for record in records}
+    if len(asked) > 1:
+        msg = f"all models must embed as many, got {names} of {asked}: measure with --force"
+        raise MismatchError(msg)
+    return dict(zip(names, asked.pop(), strict=True))
 
 
 def _times_as_good(figure: str, value: float, base: float) -> float:

@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 SUMMARY = "scale/scenes-512/summary.json"
 TEXTS, PHOTOS = "scale/spliced-256/summary.json", "scale/mixed-256/summary.json"
+EMBEDDED, SERVED = "embedding/photos/compared.json", "http/demo/filters.json"
 TANTIVY = "words/spliced-9/tantivy.json"
 PEER = "rows[system=hnswlib & n_photos=1000000]"
 OURS = "rows[system=searchlab-clustered & n_photos=1000000]"
@@ -53,6 +54,14 @@ def results(tmp_path):
         **dict.fromkeys((TANTIVY, TANTIVY.replace("tantivy", "searchlab")), texts),
         "search_quality/demo/a.json": {"config": {"model": "captions"}, "metrics": {"n": 0.2}},
         "embedding/photos/a.json": {"metrics": {"mini.1920 px": 4.0}},
+        EMBEDDED: {
+            "parameters": {"runs": 3, "photos": 12, "texts": 8},
+            "ratios": [{"model": "mini", "photo.b1": 4.0, "text.b1": 5.0, "peak_mib": 7}],
+        },
+        SERVED: {
+            "parameters": {"rounds": 3, "seconds": 1.0},
+            "rows": [{"server": "granian", "cpu_us": 9, "sent": "a request"}],
+        },
     }
     for path, values in records.items():
         benchmark, dataset, name = path.removesuffix(".json").split("/")
@@ -185,6 +194,28 @@ def test_a_table_of_another_text_index_says_of_how_many_queries_its_times_are_me
     assert check_text(told.replace("30", "some") + untimed, results) == []
     ours = table.replace("tantivy", "searchlab")
     assert check_text(told.replace("30", "some") + ours, results) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "row", "shown", "cell", "words"),
+    [
+        (EMBEDDED, "ratios", "model photo.b1:1=photos", "4.0", "3 runs over 12 photos"),
+        (EMBEDDED, "ratios", "model text.b1:1=texts", "5.0", "3 runs over 8 texts"),
+        (EMBEDDED, "ratios", "model peak_mib", "7", ""),
+        (SERVED, "rows", "server cpu_us:0=us", "9", "3 rounds of 1 s"),
+        (SERVED, "rows", "server sent", "a request", ""),
+    ],
+)
+def test_a_table_of_times_says_how_often_and_over_how_many_they_were_taken(
+    results, file, row, shown, cell, words
+):
+    table = f"<!-- table: rows {file} {row} {shown} -->\n| {cell} |\n<!-- end -->\n"
+    told = f"# A\n\nOver the bundled photos, medians of {words}:\n\n"
+    assert check_text(told + table, results) == []
+    found = check_text("# A\n\nOver the bundled photos:\n\n" + table, results)
+    assert [f"{words!r} must stand in its section" in one.message for one in found] == (
+        [True] if words else []
+    )
 
 
 PAGES = sorted((ROOT / "results").rglob("README.md"))

@@ -47,6 +47,10 @@ _TIME = re.compile(r"(?P<setting>one setting: )?p\d\d_ms (?P<kind>image|text) (?
 _MEDIAN = re.compile(r"p50[ _]ms")
 _RATIO = re.compile(r"(?P<peer>[\w-]+) / [\w-]+ p\d\d_ms(?P<more>.*)")
 _HTTP = re.compile(r"metrics\.(?P<server>.+)\.(?P<connections>\d+)\.(?P<what>\w+)")
+_EMBEDDED: Final = {
+    "photos": ("photo.", "pictures", "found"),
+    "texts": ("text.", "tokenise_ms", "found"),
+}  # What a table of embedding shows, by the beginnings of its columns.
 _SENTENCE_END = re.compile(r"(?<=[.!?])[*_)]*\s+(?=[*`(\[]*[A-Z`])")
 _ITEM = re.compile(r"^(?:[-*] |\d+\. )", re.MULTILINE)
 _HEADING = re.compile(r"^#+ ", re.MULTILINE)
@@ -115,6 +119,10 @@ def section_needs(values: Any, columns: Sequence[str] = ()) -> list[Need]:
         needs += [_queries(min(counts), max(counts)) for counts in _asked(values, columns)]
     if values["benchmark"] == "words" and any(map(_MEDIAN.search, columns)):
         needs += _word_needs(values)
+    if values["benchmark"] == "embedding":
+        needs += _embedding_needs(values["parameters"], columns)
+    if values["benchmark"] == "http" and "rounds" in values["parameters"]:
+        needs += _round_needs(values["parameters"], columns)
     return [Need(need.words, "section", need.why) for need in needs]
 
 
@@ -216,6 +224,20 @@ def _word_needs(values: Mapping[str, Any]) -> Iterator[Need]:
     n_queries = values["parameters"].get("queries")
     if n_queries is not None and not str(values["name"]).startswith("searchlab"):
         yield _queries(n_queries, n_queries)
+
+
+def _embedding_needs(parameters: Mapping[str, Any], columns: Sequence[str]) -> Iterator[Need]:
+    """Say how many photos and texts were embedded, and how often, above a table of their times."""
+    for what, starts in _EMBEDDED.items():
+        if any(column.startswith(starts) for column in columns):
+            words = f"{parameters['runs']} runs over {parameters[what]} {what}"
+            yield Need((words,), "section", "a median of how many")
+
+
+def _round_needs(parameters: Mapping[str, Any], columns: Sequence[str]) -> Iterator[Need]:
+    if any(column.startswith(("cpu_", "p99_", "measured")) for column in columns):
+        words = f"{parameters['rounds']} rounds of {parameters['seconds']:g} s"
+        yield Need((words,), "section", "a median of how many")
 
 
 def _index_needs(values: Mapping[str, Any], key: str) -> Iterator[Need]:
