@@ -32,7 +32,8 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.set_threshold(200_000, 50, 100)  # what is collected stays, and is walked through in vain
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         # A worker has a processor: threads of its libraries would wait for those of the others.
-        os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
+        for name in ONE_THREAD:
+            os.environ.setdefault(name, "1")
         compile_kernels()
 
 

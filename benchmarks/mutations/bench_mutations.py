@@ -8,7 +8,7 @@ checkout one at a time, and the part's quick tests run until one fails (`warm.py
 all its tests. A mutant that no test fails on survives. Where a survivor cannot be told from the
 original by any answer, `harmless.json` beside this script says why; all others are gaps.
 
-Writes results/mutations/searchlab/<part>.json as soon as a part is done, named.json about bugs that
+Writes results/mutations/<dataset>/<part>.json as soon as a part is done, named.json about bugs that
 were planted by hand (`named.py`), and summary.json over what is on record. An interrupted run goes
 on with the parts that are not: a record counts, from whatever machine, as long as the same mutants
 would be drawn. After tests that were written for what survived, the same mutants flatter them:
