@@ -32,8 +32,8 @@ _SEARCHED = (
     "shards",
 )  # Benchmarks that search the vectors of such texts and photos.
 _OUTSIDE = (
-    "flickr8k", "coco-judge", "web-judge", "photos-mini", "stamps", "report", "judges",
-    "spliced-256", "mixed-256",
+    "flickr8k", "coco-judge", "web-judge", "web-photos", "sentences-judge", "photos-mini", "stamps",
+    "report", "judges", "spliced-", "mixed-",
 )  # fmt: skip
 _NAMES: Final = {
     "flickr8k": ("flickr8k", "Flickr8k"),
