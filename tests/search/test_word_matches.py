@@ -1,12 +1,13 @@
 """What the words of queries found: kept for the next who asks, within bounds; few are under way."""
 
+import math
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from searchlab.search.words import matches
-from searchlab.search.words.matches import FoundBefore, Gains, WordMatches
+from searchlab.search.words.matches import FoundBefore, Gains, WordMatches, rarity
 
 NOTHING = frozenset()
 
@@ -54,6 +55,15 @@ def test_what_is_kept_is_of_that_text_read_in_those_fields_with_those_words_know
     assert before.get("a", read, NOTHING) is not None
     assert before.get("a", read - 1, NOTHING) is None
     assert before.get("a", read, frozenset({"a"})) is None
+
+
+@pytest.mark.parametrize(
+    ("count", "n_photos", "expected"),
+    [(3, 10, math.log(1 + 7.5 / 3.5)), (0, 10, math.log(22)), (10, 10, math.log(1 + 0.5 / 10.5))],
+)
+def test_a_word_counts_as_in_bm25(count, n_photos, expected):
+    assert rarity(count, n_photos) == pytest.approx(expected, rel=1e-12)
+    assert rarity(0, 0) == pytest.approx(math.log(4), rel=1e-12)  # of an empty library
 
 
 @pytest.mark.parametrize("levels", [1, 2, 7, 300])
