@@ -121,7 +121,7 @@ def test_without_leaves_the_set_itself_alone():
     assert some.count == 3
 
 
-@pytest.mark.parametrize("rows", [[-1], [65], [0, 2**40], [-(2**40)]])
+@pytest.mark.parametrize("rows", [[-1], [-1, 3], [65], [3, 65], [0, 2**40], [-(2**40)]])
 def test_a_row_out_of_range_is_refused(rows):
     with pytest.raises(InputError, match="rows must be from 0 to 64"):
         Bitmap.of_rows(rows, 65)
