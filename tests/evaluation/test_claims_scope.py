@@ -186,7 +186,7 @@ def test_a_table_of_peers_times_says_of_how_many_queries_they_are_medians(result
 def test_a_table_of_another_text_index_says_of_how_many_queries_its_times_are_medians(results):
     shown = 'query "texts alone p50 ms:3=ms"'
     table = f"<!-- table: rows {TANTIVY} rows {shown} -->\n| 0.06 |\n<!-- end -->\n"
-    told = "# A\n\nOver made vectors, medians of 30 queries:\n\n"
+    told = "# A\n\nOver made vectors (SEARCHLAB_DATASETS), medians of 30 queries:\n\n"
     assert check_text(told + table, results) == []
     (problem,) = check_text(told.replace("30", "some") + table, results)
     assert "'30 queries' must stand in its section" in problem.message

@@ -1,6 +1,7 @@
 """What was measured of a library, and the end of a scan that follows from it."""
 
 from dataclasses import fields, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from searchlab.errors import InputError
+from searchlab.search.indexes.ivf.early_stop import make_masks
 from searchlab.search.indexes.ivf.stopping import (
     DEPTH,
     RECALLS,
@@ -198,3 +200,21 @@ def test_what_was_not_measured_is_taken_to_scatter_twice_as_far_as_chance_would(
 
 def test_what_was_measured_leaves_one_neighbour_in_a_hundred_whatever_was_asked_for():
     assert {stopping_of().missed(recall) for recall in (0.5, 0.9, 0.99)} == {0.01}
+
+
+# -- what is measured with --------------------------------------------------------------------
+
+
+def test_what_may_be_found_while_measuring_is_all_a_tenth_at_random_and_a_tenth_of_the_lists():
+    rng = np.random.default_rng(1)
+    rows = rng.permutation(20_000)
+    lists = SimpleNamespace(rows=rows, sizes=np.full(1_000, 20))
+    held_out = rng.permutation(20_000)[:500]
+    whole, thinned, aligned = make_masks(lists, held_out, np.random.default_rng(2))
+    for mask in (whole, thinned, aligned):
+        assert not mask[held_out].any()
+    assert whole.sum() == 19_500
+    for mask in (thinned, aligned):
+        assert mask.sum() == pytest.approx(19_500 / THINNED, rel=0.3)
+    of_list = np.isin(rows, held_out).reshape(1_000, 20) | aligned[rows].reshape(1_000, 20)
+    assert (aligned[rows].reshape(1_000, 20).any(axis=1) == of_list.all(axis=1)).all()
