@@ -12,7 +12,7 @@ from rich.console import Console
 
 from benchmarks.common.fresh_process import in_fresh_process
 from benchmarks.common.peers import PEERS
-from benchmarks.common.recording import add_summarise, on_record, record, recorded
+from benchmarks.common.recording import add_summarise, on_record, record, recorded, refuse_empty
 from searchlab.cli.console import ConsoleProgress
 from searchlab.errors import InputError, NotFoundError
 from searchlab.evaluation.provenance.manifest import make_manifest
@@ -86,6 +86,7 @@ def measure_systems(
             else:
                 _measure(options, benchmark, name, measure, outcome)
             step.advance(1)
+    refuse_empty(options, benchmark, outcome.records)
     return outcome
 
 

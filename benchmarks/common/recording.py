@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +147,13 @@ def recorded(options: argparse.Namespace, benchmark: str, name: str) -> dict[str
     """
     path = measurement_path(options.out, benchmark, options.dataset, name)
     return read_measurement(path) if path.exists() else None
+
+
+def refuse_empty(options: argparse.Namespace, benchmark: str, records: Collection[Any]) -> None:
+    """End the script where there is nothing to summarise, before a summary is written over."""
+    if options.summarise and not records:
+        folder = options.out / benchmark / options.dataset
+        sys.exit(f"--summarise must find records of what it is asked for, got none in {folder}")
 
 
 def record(

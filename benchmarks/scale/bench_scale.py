@@ -45,7 +45,14 @@ from threadpoolctl import threadpool_limits
 from benchmarks.common.fresh_process import Usage, bind, in_fresh_process, size_mib
 from benchmarks.common.peer_runs import summary_manifest
 from benchmarks.common.peers import PEERS, Peer
-from benchmarks.common.recording import add_summarise, bench_parser, on_record, record, recorded
+from benchmarks.common.recording import (
+    add_summarise,
+    bench_parser,
+    on_record,
+    record,
+    recorded,
+    refuse_empty,
+)
 from benchmarks.scale.cells import KINDS, Workload, make_truth, make_workload, truth_path
 from benchmarks.scale.charts import draw_costs, draw_filters
 from benchmarks.scale.real import is_real
@@ -218,6 +225,7 @@ def measure_all(options: argparse.Namespace) -> tuple[list[dict[str, Any]], dict
                 if values is not None:
                     records.append(values)
                 step.advance(1)
+    refuse_empty(options, "scale", records)
     return records, missing
 
 

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from benchmarks.common.fresh_process import Usage, in_fresh_process
+from benchmarks.filters import bench_filters
+from benchmarks.index import bench_index
 from benchmarks.scale import bench_scale
 from benchmarks.scale.cells import FILTERS, REAL_FILTERS, Filter
 from benchmarks.scale.summary import OURS, at_recall, fit_laws, make_rows, plan
@@ -259,3 +261,14 @@ def test_a_summary_is_made_anew_from_what_is_on_record_and_nothing_is_measured(
     measured = [read_measurement(path) for path in folder.glob("*-1M.json")]
     machines = sorted({one["manifest"]["machine"] for one in measured})
     assert after["manifest"]["machine"] == "; ".join(machines)
+
+
+@pytest.mark.parametrize("script", [bench_scale, bench_index, bench_filters])
+def test_where_nothing_is_on_record_a_summary_is_refused_and_nothing_is_written(
+    tmp_path, monkeypatch, script
+):
+    named = ["--summarise", "--dataset", "scenes-8", "--out", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", ["bench.py", *named])
+    with pytest.raises(SystemExit, match=r"--summarise must find records .*scenes-8"):
+        script.main()
+    assert list(tmp_path.rglob("*")) == []
