@@ -21,6 +21,7 @@ the same order as by all judgments of the drawn queries.
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -30,6 +31,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from rich.console import Console
 
+from benchmarks.common.again import measure_again
 from benchmarks.common.recording import bench_parser, on_record, record
 from searchlab.cli.console import ConsoleProgress
 from searchlab.evaluation.datasets import Dataset, LabelledQuery, load_dataset
@@ -79,11 +81,13 @@ class Population(NamedTuple):
         return plan_judging(self.queries, self.runs, metric=METRIC, seed=seed)
 
 
-def main() -> None:
+def recompute(measurement: dict[str, Any]) -> dict[str, Any]:
+    """Draw, judge and estimate again, by the recorded seed."""
+    return measure_again(measure, measurement, rounds=int(measurement["parameters"]["rounds"]))
+
+
+def measure(options: argparse.Namespace) -> None:
     """Draw, judge, estimate, record."""
-    parser = bench_parser(__doc__, dataset=DATASET, datasets=[DATASET])
-    parser.add_argument("--rounds", type=int, default=120, help="draws of each budget")
-    options = parser.parse_args()
     if on_record(options, BENCHMARK, NAME) is not None:
         return
     rounds, budgets = (5, BUDGETS[:1]) if options.smoke else (options.rounds, BUDGETS)
@@ -135,6 +139,13 @@ def main() -> None:
     record(options, BENCHMARK, NAME, values)
     for row in rows:
         print("  ".join(f"{name} {value}" for name, value in row.items()))
+
+
+def main() -> None:
+    """Measure as the command line says."""
+    parser = bench_parser(__doc__, dataset=DATASET, datasets=[DATASET])
+    parser.add_argument("--rounds", type=int, default=120, help="draws of each budget")
+    measure(parser.parse_args())
 
 
 def read_population(dataset: Dataset) -> Population:

@@ -27,8 +27,8 @@ from typing import Any
 from benchmarks.common.recording import bench_parser, on_record, record
 from benchmarks.verification.processors import PROCESSORS, environment_of
 from searchlab.evaluation.provenance.manifest import make_manifest
+from searchlab.evaluation.provenance.notes import benchmark_of
 from searchlab.evaluation.provenance.registry import STUDIES, code_of
-from searchlab.evaluation.provenance.verify import benchmark_of
 from searchlab.files import sha256_of
 
 BENCHMARK, NAME = "verification", "files"

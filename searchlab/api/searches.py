@@ -31,7 +31,7 @@ from searchlab.search.searched_pictures import SearchedPicture
 AnyRequest = Request[Any, Any, Any]
 
 
-class First(NamedTuple):
+class FirstPage(NamedTuple):
     """A request without a cursor.
 
     Attributes:
@@ -50,7 +50,7 @@ class First(NamedTuple):
     reference: Embeddings | None = None
 
 
-class Ranked(NamedTuple):
+class RankedPage(NamedTuple):
     """A page and the snapshot whose rows it names."""
 
     snapshot: ServedSnapshot
@@ -64,7 +64,7 @@ def cap_similar(request: AnyRequest, limit: int | None, per_page: int) -> int | 
     return min(per_page, limit or per_page)
 
 
-async def rank(request: AnyRequest, first: First | str, operation: str) -> Ranked:
+async def rank(request: AnyRequest, first: FirstPage | str, operation: str) -> RankedPage:
     """Rank a page, if the account's quota allows one more search.
 
     Args:
@@ -96,7 +96,7 @@ async def rank(request: AnyRequest, first: First | str, operation: str) -> Ranke
     return ranked
 
 
-async def _rank_first(request: AnyRequest, first: First, audience: str) -> Ranked:
+async def _rank_first(request: AnyRequest, first: FirstPage, audience: str) -> RankedPage:
     services = services_of(request)
     snapshot, query = first.snapshot or services.live_library.current, first.query
     reference = first.reference
@@ -119,16 +119,16 @@ async def _rank_first(request: AnyRequest, first: First, audience: str) -> Ranke
         reference=reference,
     )
     part = await _run(request, snapshot, query, first.page * first.per_page, ranking)
-    return Ranked(snapshot, _without_gone(part, snapshot.live) if by_number else part)
+    return RankedPage(snapshot, _without_gone(part, snapshot.live) if by_number else part)
 
 
-async def _rank_next(request: AnyRequest, token: str, audience: str) -> Ranked:
+async def _rank_next(request: AnyRequest, token: str, audience: str) -> RankedPage:
     services = services_of(request)
     cursor = services.live_library.library.open_cursor(token, audience=audience)
     snapshot = await services.live_library.at(cursor.snapshot_id)
     ranking = partial(snapshot.engine.slice, cursor=cursor, audience=audience, live=snapshot.live)
     end = cursor.position + cursor.per_page
-    return Ranked(snapshot, await _run(request, snapshot, cursor.query, end, ranking))
+    return RankedPage(snapshot, await _run(request, snapshot, cursor.query, end, ranking))
 
 
 async def _run(
@@ -181,7 +181,11 @@ def _check_quota(request: AnyRequest) -> None:
 
 
 async def count(
-    request: AnyRequest, ranked: Ranked, *, claimed: RequestClaim | None = None, body: bytes = b""
+    request: AnyRequest,
+    ranked: RankedPage,
+    *,
+    claimed: RequestClaim | None = None,
+    body: bytes = b"",
 ) -> None:
     """Count a search; returns when the count is committed, so that no answer leaves uncounted.
 

@@ -38,7 +38,7 @@ class Machine:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredMachine:
     """What one machine took, from its records.
 
     Attributes:
@@ -66,7 +66,7 @@ class Measured:
     embedded_per_core_s: float
 
 
-def read_measured(results: Results, dim: int, *, pictures: str = "1920 px") -> Measured:
+def read_measured(results: Results, dim: int, *, pictures: str = "1920 px") -> MeasuredMachine:
     """Read what one machine took, of the largest library of made vectors that is on record.
 
     Args:
@@ -82,7 +82,7 @@ def read_measured(results: Results, dim: int, *, pictures: str = "1920 px") -> M
     largest = max(rows, key=lambda row: int(row["n_photos"]))
     embedding = results.values(results.file("embedding/photos/mini.json"))["metrics"]
     busy = f"photo.{pictures}.b8.c2"  # both processors of the record's machine
-    return Measured(
+    return MeasuredMachine(
         n_photos=int(largest["n_photos"]),
         dim=dim,
         memory_mib=float(largest["memory_mib"]),
@@ -121,7 +121,12 @@ def read_asking_ms(results: Results) -> dict[int, float]:
 
 
 def plan_cluster(
-    n_photos: float, measured: Measured, machine: Machine, *, replicas: int = 1, hours: float = 730
+    n_photos: float,
+    measured: MeasuredMachine,
+    machine: Machine,
+    *,
+    replicas: int = 1,
+    hours: float = 730,
 ) -> dict[str, float]:
     """Plan a cluster that keeps all codes in memory.
 
@@ -164,7 +169,9 @@ def plan_cluster(
     }
 
 
-def forecast_ms(n_photos: float, measured_ms: float, measured: Measured, *, shards: int) -> float:
+def forecast_ms(
+    n_photos: float, measured_ms: float, measured: MeasuredMachine, *, shards: int
+) -> float:
     """Forecast the median milliseconds of a search, each shard on a machine of its own.
 
     Args:

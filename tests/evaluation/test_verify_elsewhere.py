@@ -44,7 +44,7 @@ def test_a_run_that_was_removed_is_noticed_even_under_a_fresh_seal(recorded):
 
 
 def test_times_beside_it_of_another_machine_and_changed_code_are_said(measured, monkeypatch):
-    monkeypatch.setattr("searchlab.evaluation.provenance.verify.is_lost", lambda name: False)
+    monkeypatch.setattr("searchlab.evaluation.provenance.notes.is_lost", lambda name: False)
     reseal(measured, lambda values: values["manifest"].update(commit="0123456789ab"))
     other = measured.with_name("other.json")
     other.write_bytes(measured.read_bytes())

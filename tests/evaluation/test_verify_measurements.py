@@ -57,16 +57,25 @@ def test_a_study_computes_its_figures_again(measured, monkeypatch):
     assert verification.differences == ("rows[1].recall: recorded 0.8, now 0.75",)
 
 
-def test_a_record_that_says_why_it_comes_out_otherwise_is_told_as_sealed(measured, monkeypatch):
-    toy_study(monkeypatch, lambda measurement: {"metrics": {"share": 0.75}})
-    assert verify_result(measured).status == "differs"
-    reseal(
-        measured,
-        lambda values: values["manifest"].update({"known_difference": "the toy was mended"}),
-    )
-    answer = verify_result(measured)
-    assert answer.status == "sealed"
-    assert answer.remark.endswith("known difference: the toy was mended")
+def test_a_model_that_is_not_here_matters_only_where_figures_are_computed_again(
+    measured, monkeypatch
+):
+    reseal(measured, lambda values: values["manifest"].update(models=[{"spec": "onnx:/no"}]))
+    verification = verify_result(measured)
+    assert verification.status == "sealed"
+    assert verification.notes[-1].startswith("its model is not here: an onnx model must be")
+    toy_study(monkeypatch, lambda measurement: {"metrics": measurement["metrics"]})
+    assert verify_result(measured).status == "not here"
+
+
+@pytest.mark.parametrize(
+    "dataset", ["coco-judge", "flickr8k", "mixed-256", "sentences-judge", "spliced-1M"]
+)
+def test_a_record_says_that_it_needs_data_which_does_not_ship(measured, dataset):
+    elsewhere = "needs SEARCHLAB_DATASETS"
+    assert elsewhere not in str(verify_result(measured))
+    reseal(measured, lambda values: values.update(dataset=dataset))
+    assert elsewhere in str(verify_result(measured))
 
 
 def test_a_measurement_of_no_study_is_not_passed_as_sealed(measured, monkeypatch):

@@ -9,7 +9,7 @@ from searchlab.errors import InputError, NotFoundError
 from searchlab.evaluation.reporting.lookup import Results
 from searchlab.studies.cluster_plans import (
     Machine,
-    Measured,
+    MeasuredMachine,
     forecast_ms,
     plan_cluster,
     read_asking_ms,
@@ -18,7 +18,7 @@ from searchlab.studies.cluster_plans import (
 
 RESULTS = Path(__file__).parents[2] / "results"
 MACHINE = Machine(cores=10, memory_gb=64, price=2.0)
-MEASURED = Measured(
+MEASURED = MeasuredMachine(
     n_photos=1_000_000,
     dim=256,
     memory_mib=1e9 / 2**20,  # a GB

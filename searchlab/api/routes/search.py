@@ -14,7 +14,7 @@ from searchlab.api import searches
 from searchlab.api.accounts.idempotency import RequestClaim, claim
 from searchlab.api.http.context import RequestContext, caller_of, context_of, services_of
 from searchlab.api.http.uploads import hash_picture, read_picture
-from searchlab.api.searches import First, cap_similar
+from searchlab.api.searches import FirstPage, cap_similar
 from searchlab.api.snapshots.live_library import ServedSnapshot
 from searchlab.api.wire.envelope import JsonAnswer, enclose
 from searchlab.api.wire.errors import Invalid
@@ -60,7 +60,7 @@ async def _answer_page(
     request: AnyRequest,
     page: _PageRequest,
     operation: str,
-    read_first: Callable[[], First],
+    read_first: Callable[[], FirstPage],
     claimed: RequestClaim | None = None,
 ) -> Response[bytes]:
     """Answer the page that a cursor leads to, or the first one.
@@ -113,7 +113,7 @@ async def search_by_text(request: AnyRequest) -> Response[bytes]:
     return await _answer_page(request, _read_page(request), "text", read_first)
 
 
-def _read_text_search(request: AnyRequest) -> First:
+def _read_text_search(request: AnyRequest) -> FirstPage:
     parameters = read(TextSearch, request)
     query = Query(
         text=parameters.q,
@@ -122,7 +122,7 @@ def _read_text_search(request: AnyRequest) -> First:
         score_threshold=_threshold(parameters),
         limit=parameters.limit,
     )
-    return First(query, parameters.per_page)
+    return FirstPage(query, parameters.per_page)
 
 
 @post(
@@ -165,7 +165,7 @@ async def search_by_image(request: AnyRequest) -> Response[bytes]:
 
 def _read_image_search(
     request: AnyRequest, parameters: ImageSearch, picture: bytes | None
-) -> First:
+) -> FirstPage:
     embedded = context_of(request).picture if picture is None else None
     image = picture if embedded is None else embedded.stand_in
     if (image is None) == (parameters.photo_id is None):
@@ -184,9 +184,9 @@ def _read_image_search(
         limit=cap_similar(request, limit, per_page) if image is None else limit,
     )
     if embedded is None:
-        return First(query, per_page)
+        return FirstPage(query, per_page)
     embedded.check_model(services_of(request).live_library.current.engine.config.model_id)
-    return First(query, per_page, reference=embedded.vector)
+    return FirstPage(query, per_page, reference=embedded.vector)
 
 
 def _threshold(parameters: TextSearch | ImageSearch) -> float | None:
@@ -211,11 +211,11 @@ def _threshold(parameters: TextSearch | ImageSearch) -> float | None:
 async def similar_photos(request: AnyRequest, photo_id: FromPath[str]) -> Response[bytes]:
     """Photos similar to an indexed one."""
 
-    def read_first() -> First:
+    def read_first() -> FirstPage:
         parameters = read(Similar, request)
         services_of(request).live_library.current.row_of(photo_id)
         limit = cap_similar(request, parameters.limit, parameters.per_page)
-        return First(Query(photo_id=photo_id, limit=limit), parameters.per_page)
+        return FirstPage(Query(photo_id=photo_id, limit=limit), parameters.per_page)
 
     return await _answer_page(request, _read_page(request), f"similar:{photo_id}", read_first)
 

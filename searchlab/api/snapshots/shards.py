@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from searchlab.cluster.shard_actors import Attendance
 
 
-class Shards:
+class ServedShards:
     """What a worker knows of the shards that it searches."""
 
     def __init__(self, shards: RayShards, attendance: Attendance) -> None:
@@ -38,7 +38,7 @@ class Shards:
             yield f"shard {number} of {n_shards} does not answer"
 
 
-def open_shards(settings: Settings, stack: AsyncExitStack) -> Shards:
+def open_shards(settings: Settings, stack: AsyncExitStack) -> ServedShards:
     """Join the other workers of this server on a cluster, until the stack is closed.
 
     Raises:
@@ -60,7 +60,7 @@ def open_shards(settings: Settings, stack: AsyncExitStack) -> Shards:
         share_shards(settings.data, settings.on, plan, name=name)
     )
     shards.actors.on_replaced = _end_this_worker
-    return Shards(shards, attendance)
+    return ServedShards(shards, attendance)
 
 
 def _end_this_worker() -> None:

@@ -9,7 +9,7 @@ from litestar.params import FromPath
 
 from searchlab.api import searches
 from searchlab.api.http.context import services_of
-from searchlab.api.searches import First, cap_similar
+from searchlab.api.searches import FirstPage, cap_similar
 from searchlab.api.snapshots.live_library import ServedSnapshot
 from searchlab.api.web.grid import (
     Card,
@@ -81,7 +81,7 @@ async def _find_similar(
         The photos, and why there are none.
     """
     query = Query(photo_id=photo_id, limit=cap_similar(request, _SIMILAR, _SIMILAR))
-    first = First(query=query, per_page=_SIMILAR, snapshot=snapshot)
+    first = FirstPage(query=query, per_page=_SIMILAR, snapshot=snapshot)
     try:
         ranked = await searches.rank(request, first, "page")
         await searches.count(request, ranked)

@@ -12,7 +12,7 @@ from PIL import Image
 from searchlab.api import searches
 from searchlab.api.http.context import services_of
 from searchlab.api.http.uploads import read_picture
-from searchlab.api.searches import First, Ranked
+from searchlab.api.searches import FirstPage, RankedPage
 from searchlab.api.snapshots.live_library import ServedSnapshot
 from searchlab.api.web.conditions import list_conditions
 from searchlab.api.web.emptiness import find_ways_out
@@ -105,7 +105,7 @@ async def _show_results(request: AnyRequest, state: SearchState) -> Response[byt
     limit = state.limit
     if state.photo_id is not None:
         limit = searches.cap_similar(request, limit, state.per_page)
-    first = First(
+    first = FirstPage(
         query=state.query(image=image, limit=limit),
         per_page=state.per_page,
         page=state.page,
@@ -118,7 +118,7 @@ async def _show_results(request: AnyRequest, state: SearchState) -> Response[byt
 
 
 async def _respond(
-    request: AnyRequest, state: SearchState, ranked: Ranked, reference: _Reference, root: str
+    request: AnyRequest, state: SearchState, ranked: RankedPage, reference: _Reference, root: str
 ) -> Response[bytes]:
     snapshot, part = ranked
     scores = None if part.plan.mode == "browse" else part.scores.tolist()

@@ -23,7 +23,7 @@ from searchlab.search.queries import check_count
 if TYPE_CHECKING:
     from searchlab.evaluation.datasets.labelled import LabelledQuery
 
-Ranked: TypeAlias = Mapping[str, Sequence[str]]
+RankedIds: TypeAlias = Mapping[str, Sequence[str]]
 """query_id -> photo_ids, best first."""
 
 
@@ -92,7 +92,7 @@ class BlindComparison(NotebookSession):
     def __init__(
         self,
         dataset: HasQueries,
-        runs: Mapping[str, Ranked],
+        runs: Mapping[str, RankedIds],
         journal: Path | str,
         *,
         judge: str,
@@ -130,7 +130,7 @@ class BlindComparison(NotebookSession):
         )
 
     @staticmethod
-    def check(dataset: HasQueries, runs: Mapping[str, Ranked], *, depth: int, seed: int) -> None:
+    def check(dataset: HasQueries, runs: Mapping[str, RankedIds], *, depth: int, seed: int) -> None:
         """Check that a comparison can be made of two runs.
 
         Raises:
@@ -204,7 +204,7 @@ class _Drawn(NamedTuple):
     n_same: int
 
 
-def _draw(dataset: HasQueries, runs: Mapping[str, Ranked], *, depth: int, seed: int) -> _Drawn:
+def _draw(dataset: HasQueries, runs: Mapping[str, RankedIds], *, depth: int, seed: int) -> _Drawn:
     check_count("depth", depth, MAX_DEPTH)
     if len(runs) != 2:
         msg = f"a comparison must be of two runs, got {len(runs)}"

@@ -10,7 +10,7 @@ import numpy as np
 
 from searchlab.errors import InputError
 from searchlab.evaluation.metrics import per_query
-from searchlab.evaluation.outside.judged import Judged, read_judgments, read_labels
+from searchlab.evaluation.outside.judged import OutsideJudgments, read_judgments, read_labels
 from searchlab.evaluation.outside.names import metric_name
 from searchlab.evaluation.outside.scored import ScoredSystems
 from searchlab.evaluation.outside.systems import MAIN_SCORE, System, read_system
@@ -127,7 +127,7 @@ def _check_names(systems: Sequence[System]) -> None:
 
 
 def _metrics(
-    systems: Sequence[System], judged: Judged | None, wanted: Sequence[str]
+    systems: Sequence[System], judged: OutsideJudgments | None, wanted: Sequence[str]
 ) -> tuple[str, ...]:
     scored = [set(one.scores) for one in systems if not one.run]
     shared = set.intersection(*scored) if scored else set()
@@ -149,7 +149,7 @@ def _metrics(
 
 
 def _scores(
-    system: System, judged: Judged | None, metrics: Sequence[str]
+    system: System, judged: OutsideJudgments | None, metrics: Sequence[str]
 ) -> Mapping[str, Mapping[str, float]]:
     if not system.run or judged is None:
         return system.scores
@@ -166,7 +166,7 @@ def _scores(
     return {m: dict(zip(ids, column.tolist(), strict=True)) for m, column in values.items()}
 
 
-def _best_documents(judged: Judged) -> dict[str, str]:
+def _best_documents(judged: OutsideJudgments) -> dict[str, str]:
     return {
         query_id: min(grades, key=lambda document: (-grades[document], document))
         for query_id, grades in judged.qrels.items()

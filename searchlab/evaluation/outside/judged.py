@@ -23,7 +23,7 @@ _HEADS_OF_BEIR: Final = ("query-id", "corpus-id", "score")
 
 
 @dataclass(frozen=True)
-class Judged:
+class OutsideJudgments:
     """Judgments of other people.
 
     Attributes:
@@ -35,7 +35,7 @@ class Judged:
     n_without: int
 
 
-def read_judgments(path: Path) -> Judged:
+def read_judgments(path: Path) -> OutsideJudgments:
     """Read judgments in any of these forms.
 
     Raises:
@@ -56,7 +56,7 @@ def read_judgments(path: Path) -> Judged:
     if not qrels:
         msg = f"{path} must judge a document relevant for some query, got {len(whole)} without any"
         raise InputError(msg)
-    return Judged(qrels, len(whole) - len(qrels))
+    return OutsideJudgments(qrels, len(whole) - len(qrels))
 
 
 def _read(path: Path) -> dict[str, dict[str, int]]:

@@ -2,8 +2,7 @@
 
 Each benchmark has one line here. It names the function that computes the figures again from a
 record, or says why they can only be sealed. Code is given by dotted names, since this package must
-not import the packages above it. What measures quality alone may share machines with other work;
-of `search_quality` that holds too, whose records say then that their times are none.
+not import the packages above it. What measures quality alone may share machines with other work.
 """
 
 from __future__ import annotations
@@ -118,7 +117,8 @@ STUDIES: dict[str, Study] = {
     ),
     "few_judgments": Study(
         ("searchlab.evaluation.judging", "searchlab.evaluation.significance"),
-        sealed="it draws for minutes; its seed repeats it",
+        recompute="benchmarks.few_judgments.bench_few_judgments:recompute",
+        again="all figures",
         shares_machines=True,
     ),
     "filters": Study(

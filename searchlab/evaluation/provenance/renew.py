@@ -8,8 +8,9 @@ from typing import Any
 
 from searchlab.evaluation.provenance.manifest import commit
 from searchlab.evaluation.provenance.measurement import read_measurement, write_measurement
+from searchlab.evaluation.provenance.notes import benchmark_of
 from searchlab.evaluation.provenance.registry import code_of
-from searchlab.evaluation.provenance.verify import Verification, benchmark_of
+from searchlab.evaluation.provenance.verify import Verification
 
 _MEASURED_ON = ("code", "commit", "date")
 

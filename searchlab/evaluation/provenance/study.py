@@ -51,11 +51,11 @@ class Study:
         """Tell whether figures of a record are computed again, by whichever way."""
         if not (self.recompute or self.summary):
             return bool(self.again)
-        return self._makes(name) or self._recomputes(dataset, name)
+        return self._makes(name) or self.recomputes(dataset, name)
 
     def load_recompute(self, dataset: str, name: str) -> Recompute | None:
         """Import the function that computes a record's figures again; None if there is none."""
-        return _load(self.recompute) if self._recomputes(dataset, name) else None
+        return _load(self.recompute) if self.recomputes(dataset, name) else None
 
     def load_summary(self, name: str) -> Summarise | None:
         """Import the function that makes a table again; None if the record is no table."""
@@ -64,7 +64,8 @@ class Study:
     def _makes(self, name: str) -> bool:
         return bool(self.summary) and name in TABLES
 
-    def _recomputes(self, dataset: str, name: str) -> bool:
+    def recomputes(self, dataset: str, name: str) -> bool:
+        """Tell whether a record is computed again from its data, and not from other records."""
         patterns = self.only or ("*",)
         return bool(self.recompute) and any(
             fnmatchcase(f"{dataset}/{name}", pattern) for pattern in patterns

@@ -7,7 +7,6 @@ never compared, since they belong to one machine at one moment.
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from searchlab.config import Config
 from searchlab.errors import DataError, InputError, NotFoundError, SearchlabError
 from searchlab.evaluation.datasets.dataset_library import dataset_library
-from searchlab.evaluation.experiments import BENCHMARK as SEARCH_QUALITY
 from searchlab.evaluation.provenance.environment import (
     Check,
     config_checks,
@@ -26,9 +24,9 @@ from searchlab.evaluation.provenance.environment import (
     machine_checks,
     model_checks,
 )
-from searchlab.evaluation.provenance.manifest import is_lost
 from searchlab.evaluation.provenance.measurement import read_measurement
-from searchlab.evaluation.provenance.registry import STUDIES, study_of
+from searchlab.evaluation.provenance.notes import Notes, Values, benchmark_of, is_result
+from searchlab.evaluation.provenance.registry import study_of
 from searchlab.evaluation.provenance.reproduce import differences, recompute_result
 from searchlab.evaluation.results import load_result
 
@@ -41,16 +39,7 @@ Status: TypeAlias = Literal["verified", "sealed", "not here", "differs"]
 """In this order: computed again with the same figures; intact but not computed again; cannot be
 computed again here; changed, or with other figures."""
 
-Values: TypeAlias = dict[str, Any]
-
 _LISTED = 10
-_ELSEWHERE = (
-    "flickr8k",
-    "photos-mini",
-    "stamps",
-    "coco-judge",
-    "web-judge",
-)  # photos that do not ship
 _TAKEN_OVER = ("dataset", "dataset_revision", "config_id", "config", "metrics")
 
 
@@ -98,9 +87,6 @@ def verify(
 ) -> Iterator[Verification]:
     """Verify the seal and the environment of measurements, and compute their figures again.
 
-    A record whose manifest has a `known_difference`, the reason why its figures differ here, counts
-    as sealed; the remark has the reason.
-
     Args:
         paths: JSON files, and folders of them.
         quick: Whether to compute nothing again.
@@ -147,12 +133,12 @@ class _Verifier:
         self.progress = progress
         self._datasets = {} if dataset is None else {dataset.name: dataset}
         self._libraries: dict[frozenset[str], Library] = {}
-        self._machines: dict[Path, dict[str, list[str]]] = {}
+        self._notes = Notes()
 
     def verify(self, path: Path) -> Verification:
         try:
             values = read_measurement(path)
-            query_ids = load_result(path).scores.query_ids if _is_result(values) else ()
+            query_ids = load_result(path).scores.query_ids if is_result(values) else ()
             verification, dataset = self._surroundings(path, values, query_ids)
         except DataError as error:
             return Verification(path, "differs", differences=(str(error),))
@@ -205,37 +191,19 @@ class _Verifier:
             "sealed",
             tuple(checks),
             remark="seal and surroundings checked",
-            notes=self._times_beside(path, values),
+            notes=self._notes.of(path, values),
         )
         if wrong:
             return _report_differences(verification, wrong, "not computed again"), None
-        if absent or missing:
+        if absent or (missing and _needs_models(values)):
             return replace(
                 verification, status="not here", remark=absent or _not_here(missing)
             ), None
+        if missing:
+            verification = replace(
+                verification, notes=(*verification.notes, f"its model is not here: {missing}")
+            )
         return verification, dataset
-
-    def _times_beside(self, path: Path, values: Values) -> tuple[str, ...]:
-        """Say whose code it was, and whether times beside it were taken on another machine."""
-        manifest, notes = values["manifest"], [how] if (how := _how(values)) else []
-        named = str(manifest.get("commit", "")).removeprefix("recorded with ")
-        if named.endswith("+"):
-            notes.append(f"measured with changes that commit {named[:-1]} has not")
-        if is_lost(named.rstrip("+")):
-            notes.append(f"commit {named.rstrip('+')} is not in the history here")
-        if path.parent not in self._machines:
-            self._machines[path.parent] = _machines_in(path.parent)
-        others = {
-            machine: names
-            for machine, names in self._machines[path.parent].items()
-            if machine not in str(manifest["machine"]) and str(manifest["machine"]) not in machine
-        }
-        if _has_times(values):
-            notes += [
-                f"times beside it are of another machine, {machine}: {', '.join(names)}"
-                for machine, names in others.items()
-            ]
-        return tuple(notes)
 
     def _compute_again(
         self, verification: Verification, values: Values, dataset: Dataset | None
@@ -249,7 +217,7 @@ class _Verifier:
                 dataset,
                 library=library,
                 progress=self.progress,
-                tolerances=study_of(SEARCH_QUALITY).tolerances,
+                tolerances=study_of(benchmark_of(values)).tolerances,
             )
         else:
             study = study_of(str(values["benchmark"]))
@@ -261,8 +229,6 @@ class _Verifier:
             else:
                 return replace(verification, remark=_not_recomputed(values))
             differing = differences(values, again, tolerances=study.tolerances)
-        if differing and (why := values["manifest"].get("known_difference")):
-            return replace(verification, remark=f"{_measured_at(values)}; known difference: {why}")
         if differing:
             return _report_differences(verification, differing)
         return replace(
@@ -284,39 +250,6 @@ class _Verifier:
                 dataset, self.cache, config=Config(), progress=self.progress
             )
         return self._libraries[dataset.photo_ids]
-
-
-def _how(values: Values) -> str:
-    """Say which figures of a record are computed again, which are not, and what that needs."""
-    study = STUDIES.get(benchmark_of(values))
-    if study is None:
-        return ""  # which is said elsewhere
-    computed = study.again and study.computes(str(values["dataset"]), str(values["name"]))
-    parts = [f"computed again: {study.again}"] if computed else []
-    parts += [f"not computed again: {study.sealed}"] if study.sealed else []
-    named = f"{values['dataset']} {values['name']} {values.get('task', '')}"
-    if any(one in named for one in _ELSEWHERE):
-        parts.append("needs SEARCHLAB_DATASETS")
-    return "; ".join(parts)
-
-
-def _has_times(values: Values) -> bool:
-    return any(
-        re.search(r"(_ms|_us|_s| us)\b|per_s\b|_ratio\b", name) for name in values["metrics"]
-    )
-
-
-def _machines_in(folder: Path) -> dict[str, list[str]]:
-    """Return the machines of a folder's records with times, and the names of these records."""
-    machines: dict[str, list[str]] = {}
-    for path in sorted(folder.glob("*.json")):
-        try:
-            values = read_measurement(path)
-        except DataError:  # said where that file is verified
-            continue
-        if _has_times(values):
-            machines.setdefault(str(values["manifest"]["machine"]), []).append(path.name)
-    return machines
 
 
 def _files(path: Path) -> list[Path]:
@@ -344,14 +277,11 @@ def _use_folder(cache: Path | None) -> Iterator[Path]:
         yield Path(folder)
 
 
-def benchmark_of(values: Mapping[str, Any]) -> str:
-    """Return the study of a record; results of configurations all belong to `search_quality`."""
-    return SEARCH_QUALITY if _is_result(values) else str(values["benchmark"])
-
-
-def _is_result(values: Mapping[str, Any]) -> bool:
-    """Tell whether it is the result of a configuration, even if its files were removed."""
-    return "intervals" in values and "config_id" in values and "evidence" not in values
+def _needs_models(values: Mapping[str, Any]) -> bool:
+    """Tell whether a record is computed again from data, rather than sealed or made of others."""
+    if is_result(values) or "evidence" in values:
+        return True
+    return study_of(str(values["benchmark"])).recomputes(str(values["dataset"]), values["name"])
 
 
 def _check_evidence(verification: Verification, evidence: Mapping[str, Any]) -> Verification:

@@ -25,7 +25,7 @@ from searchlab.api.web.judging.grading import (
     read_seconds,
     record,
 )
-from searchlab.api.web.judging.sessions import Judge, address_pictures, judge_of
+from searchlab.api.web.judging.sessions import HumanJudge, address_pictures, judge_of
 from searchlab.api.web.templates import redirect, respond
 from searchlab.api.web.visitor import require_sign_in
 from searchlab.errors import InputError
@@ -38,7 +38,7 @@ _KEYS = {"left": "1", "tie": "0", "right": "2"}
 
 
 async def _in_comparison(
-    request: AnyRequest, judge: Judge, work: Callable[[BlindComparison], T]
+    request: AnyRequest, judge: HumanJudge, work: Callable[[BlindComparison], T]
 ) -> tuple[str, T]:
     """Call `work` with a judge's session in a thread; returns the task's title besides."""
     library = services_of(request).live_library.library.folder

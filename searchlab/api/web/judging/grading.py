@@ -19,7 +19,7 @@ from searchlab.api.http.context import services_of
 from searchlab.api.web.forms import FormFields, read_form
 from searchlab.api.web.grid import are_remote
 from searchlab.api.web.judging.sessions import (
-    Judge,
+    HumanJudge,
     address_pictures,
     judge_of,
     sessions_of,
@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 
 async def in_session(
-    request: AnyRequest, name: str, judge: Judge, work: Callable[[Grading], T]
+    request: AnyRequest, name: str, judge: HumanJudge, work: Callable[[Grading], T]
 ) -> T:
     """Call `work` with the session of a judge, in a thread, since it waits for the disk."""
     sessions = sessions_of(request)
@@ -222,7 +222,7 @@ async def judge_grid(request: AnyRequest) -> Response[bytes]:
     return redirect(request, await _grid_address(request, name, judge, number))
 
 
-async def _grid_address(request: AnyRequest, name: str, judge: Judge, place: int) -> str:
+async def _grid_address(request: AnyRequest, name: str, judge: HumanJudge, place: int) -> str:
     def look(session: Grading) -> dict[str, Any]:
         queries = list(session.pool.places)
         if place >= len(session.items):
@@ -303,7 +303,7 @@ def known(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value not in (None, "")}
 
 
-def judge_query(judge: Judge) -> str:
+def judge_query(judge: HumanJudge) -> str:
     """Return the part of a query that names the judge, to put behind another part."""
     return f"&{urlencode({'judge': judge.name})}" if judge.name else ""
 

@@ -11,7 +11,7 @@ from searchlab.api.http.context import services_of
 from searchlab.api.web.grid import are_remote
 from searchlab.api.web.judging.grading import judge_query
 from searchlab.api.web.judging.sessions import (
-    Judge,
+    HumanJudge,
     OpenSessions,
     address_pictures,
     judge_of,
@@ -72,7 +72,7 @@ async def show_results(request: AnyRequest) -> Response[bytes]:
     )
 
 
-def _read(sessions: OpenSessions, name: str, judge: Judge) -> tuple[JudgingTask, _Results]:
+def _read(sessions: OpenSessions, name: str, judge: HumanJudge) -> tuple[JudgingTask, _Results]:
     task = sessions.task(name)
     n_done = {journal.judge: len(journal.latest) for journal in task.journals()}
     grades = task.grades()

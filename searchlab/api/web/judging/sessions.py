@@ -33,7 +33,7 @@ _Mark = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
+class HumanJudge:
     """Who judges: an account, or one of several people who share it.
 
     Attributes:
@@ -52,7 +52,7 @@ class Judge:
         return str(self.account_id)
 
 
-def judge_of(visitor: Visitor, name: str) -> Judge:
+def judge_of(visitor: Visitor, name: str) -> HumanJudge:
     """Return the judge of a name within the visitor's account; empty for the account itself.
 
     Raises:
@@ -64,7 +64,7 @@ def judge_of(visitor: Visitor, name: str) -> Judge:
         raise InputError(msg)
     # Two judges never have the same label, whatever an account is called.
     account = visitor.account.replace("%", "%25").replace("/", "%2F")
-    return Judge(visitor.account_id, f"{account}/{name}" if name else account, name)
+    return HumanJudge(visitor.account_id, f"{account}/{name}" if name else account, name)
 
 
 @dataclass(slots=True)
@@ -108,7 +108,7 @@ class OpenSessions:
         return task, mark
 
     @contextmanager
-    def session(self, name: str, judge: Judge) -> Iterator[Grading]:
+    def session(self, name: str, judge: HumanJudge) -> Iterator[Grading]:
         """Hold the session of a judge, up to date with the journal on disk.
 
         Raises:
@@ -131,7 +131,7 @@ class OpenSessions:
             opened.session.resume()
             yield opened.session
 
-    def n_done(self, task: JudgingTask, judge: Judge) -> int:
+    def n_done(self, task: JudgingTask, judge: HumanJudge) -> int:
         """Count what a judge has done, without beginning a journal."""
         if not task.journal_of(judge.label, judge.owner).exists():
             return 0
