@@ -111,6 +111,17 @@ def test_by_intervals_alone_only_what_lies_wholly_below_is_worse(path):
     assert compare_with_current(lower, path).is_worse is False
 
 
+def test_intervals_that_touch_do_not_tell_two_configurations_apart(path):
+    promote(result(MINI), path)
+    lower = result(PALETTE, shift=0.2)
+    values = json.loads(path.read_text(encoding="utf-8"))
+    end = lower.intervals["ndcg@10"].macro.high
+    for low, is_worse in ((end, False), (end + 1e-6, True)):
+        values["intervals"]["ndcg@10"] = [low + 0.1, low, low + 0.2]
+        path.write_text(json.dumps({**values, "digest": digest_of(values)}), encoding="utf-8")
+        assert compare_with_current(lower, path).is_worse is is_worse
+
+
 def test_intervals_over_other_queries_cannot_be_compared(path):
     promote(result(MINI), path)
     values = json.loads(path.read_text(encoding="utf-8"))

@@ -89,6 +89,12 @@ def test_interval_is_the_same_for_the_same_seed():
     assert bootstrap_interval(values, seed=3) != bootstrap_interval(values, seed=4)
 
 
+@pytest.mark.parametrize(("confidence", "samples"), [(0, 9), (1, 9), (1.5, 9), (0.5, 0)])
+def test_a_share_that_is_none_and_no_samples_are_refused_each(confidence, samples):
+    with pytest.raises(InputError, match="between 0 and 1, samples above 0, got"):
+        bootstrap_intervals({"value": [0.5, 1]}, confidence=confidence, samples=samples)
+
+
 def test_interval_of_a_constant_has_no_width():
     assert bootstrap_interval([0.25] * 9) == (0.25, 0.25, 0.25)
 

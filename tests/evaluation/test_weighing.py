@@ -77,6 +77,17 @@ def test_scores_of_each_query_are_weighed_and_results_stay():
     assert not np.array_equal(one.scores.values["ndcg@10"], parts[1])
 
 
+def test_what_is_chosen_is_told_beside_the_next_that_is_worse_and_no_other():
+    tasks = [
+        Task(Report([result(MINI), *(result(c, shift=s) for c, s in others)]), 0.5)
+        for others in [((HYBRID, 0.3), (PALETTE, 0.5))] * 2
+    ]
+    told = WeighedTasks(tasks).explain()
+    assert told.count("is shown to be worse") == 1
+    assert "mini × exact + words" in told
+    assert "palette" not in told
+
+
 def test_promotion_writes_the_figures_of_every_task(tmp_path):
     both = weighed(mini=(0.2, 0.2), hybrid=(0.2, 0.1), folder=tmp_path)
     path = both.promote(tmp_path / "chosen.json")

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from searchlab.errors import InputError
+from searchlab.search.indexes.ivf import early_stop
 from searchlab.search.indexes.ivf.early_stop import make_masks
 from searchlab.search.indexes.ivf.stopping import (
     DEPTH,
@@ -218,3 +219,21 @@ def test_what_may_be_found_while_measuring_is_all_a_tenth_at_random_and_a_tenth_
         assert mask.sum() == pytest.approx(19_500 / THINNED, rel=0.3)
     of_list = np.isin(rows, held_out).reshape(1_000, 20) | aligned[rows].reshape(1_000, 20)
     assert (aligned[rows].reshape(1_000, 20).any(axis=1) == of_list.all(axis=1)).all()
+
+
+def test_what_should_be_found_while_measuring_is_the_nearest_rows_across_all_blocks(monkeypatch):
+    monkeypatch.setattr(early_stop, "_BLOCK", DEPTH)
+    rng = np.random.default_rng(3)
+    vectors = rng.standard_normal((10 * DEPTH, 6)).astype(np.float32)
+    vectors[
+        0
+    ] = -9  # of the first block's nearest rows the last one is far, and others fall between
+    vectors[1:DEPTH] += 9
+    queries = rng.random((5, 6)).astype(np.float32)
+    masks = [np.ones(len(vectors), dtype=np.bool_), rng.random(len(vectors)) < 0.5]
+    masks.append(np.arange(len(vectors)) < DEPTH // 2)  # fewer than are looked for
+    for mask, truths in zip(masks, early_stop._find_truths(vectors, queries, masks), strict=True):
+        for query, rows in zip(queries, truths, strict=True):
+            scores = np.where(mask, vectors @ query, -np.inf)
+            nearest = np.argsort(-scores, kind="stable")[: min(DEPTH, mask.sum())]
+            assert rows.tolist() == nearest.tolist()
