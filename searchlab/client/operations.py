@@ -281,7 +281,7 @@ def _entry(photo: str | Photo) -> dict[str, str]:
     entry = {
         "photo_id": photo.photo_id,
         "photo_thumbnail_url": photo.urls.thumb if photo.urls else "",
-        "photo_source": photo.source,
-        "photo_photographer": photo.photographer_full_name,
+        "photo_source": (photo.source or "")[: schema.MAX_PHOTO_TEXT],
+        "photo_photographer": (photo.photographer_full_name or "")[: schema.MAX_PHOTO_TEXT],
     }
     return {name: value for name, value in entry.items() if value}

@@ -1,6 +1,7 @@
 """Collections and replays over HTTP: links, limits, photos and keys that are gone."""
 
 import asyncio
+import json
 import threading
 from types import SimpleNamespace
 
@@ -112,6 +113,23 @@ def test_a_thumbnail_that_was_not_sent_stands_under_the_address_of_who_reads(ser
         link = data(reader.get(f"/api/v1/photos/{photo_id}"))["urls"]["thumb"]
         assert entry == evil | {"photo_thumbnail_url": link}
         assert link.startswith("http://photos.test/")
+
+
+def test_a_photo_whose_photographers_have_a_long_name_is_saved_with_its_beginning(place):
+    name = ", ".join(f"Photographer {number}" for number in range(40))
+    line = json.dumps({"file": "a.png", "photographer_full_name": name})
+    (place / "photos" / "photos.jsonl").write_text(line, encoding="utf-8")
+    index(place)
+    with api(place / "library") as served:
+        made = data(served.client.post(COLLECTIONS, json={"name": "trees"}))["id"]
+        (photo_id,) = [
+            photo["photo_id"]
+            for photo in data(served.client.get("/api/v1/search/photos", params={"q": "red"}))
+            if photo["photographer_full_name"] == name
+        ]
+        refused = add(served, made, photo_id, photo_photographer=name)
+        assert refused.status_code == 422
+        assert data(add(served, made, photo_id))["photo_photographer"] == name[:255]
 
 
 def test_an_entry_whose_photo_is_gone_keeps_a_link(place, served, made):

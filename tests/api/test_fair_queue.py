@@ -134,3 +134,18 @@ def test_who_gives_up_or_is_late_leaves_no_place_taken():
         return last.granted.done()
 
     assert asyncio.run(run())
+
+
+def test_a_place_that_gets_free_as_who_waits_gives_up_goes_to_the_next():
+    async def run():
+        queue = FairQueue(1, waiting=9, wait_s=5)
+        first, _ = await wish(queue, "one")
+        _, leaving = await wish(queue, "two")
+        next_turn, _ = await wish(queue, "three")
+        leaving.cancel()  # which it learns of in the next moment only
+        queue.give_back(first)
+        with pytest.raises(asyncio.CancelledError):
+            await leaving
+        return next_turn.granted.done()
+
+    assert asyncio.run(run())

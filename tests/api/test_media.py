@@ -211,6 +211,8 @@ def test_a_part_that_is_not_there_is_said_so(served, byte_range):
     answer = served.anonymous.get(red(served)["urls"]["full"], headers={"range": byte_range})
     assert (answer.status_code, answer.content) == (416, b"")
     assert answer.headers["content-range"].startswith("bytes */")
+    assert answer.headers["cache-control"] == "no-store"
+    assert "etag" not in answer.headers
 
 
 @pytest.mark.parametrize(

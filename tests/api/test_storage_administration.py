@@ -1,5 +1,6 @@
 """Accounts as a whole: made, listed, moved to another plan, closed with all that is theirs."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
@@ -27,7 +28,7 @@ from searchlab.api.accounts.keyring import Caller, KeyRing
 from searchlab.api.accounts.meter import Meter
 from searchlab.api.accounts.replays import Attempt, Replays
 from searchlab.api.accounts.sessions import Sessions, create_link, sign_in
-from searchlab.api.accounts.tables import METADATA, accounts, usage_days, usage_months
+from searchlab.api.accounts.tables import METADATA, accounts, api_keys, usage_days, usage_months
 from searchlab.errors import ConflictError, InputError, NotFoundError
 from tests.support.databases import HOSTILE, run
 
@@ -150,6 +151,27 @@ def test_a_closed_account_leaves_nothing_and_takes_nothing_of_others(database, c
     assert counts(database) == before
     keys.close()
     sessions.close()
+
+
+def test_an_account_is_closed_while_its_searches_are_counted(database, clock):
+    """What counts them locks the month, and then the key; closing must not have locked the key."""
+    fill(database, "acme", clock)
+    account_id = find_account(database, "acme", clock=clock).account_id
+
+    def touch(connection, table, column):
+        mine = table.c.account_id == account_id
+        changed = table.update().where(mine).values({column: column}).returning(column)
+        assert connection.execute(changed).all()
+
+    with ThreadPoolExecutor(1) as pool:
+        with database.writing() as connection:
+            touch(connection, usage_months, usage_months.c.requests)
+            closing = pool.submit(close_account, database, "acme")
+            with pytest.raises(TimeoutError):
+                closing.result(0.5)
+            touch(connection, api_keys, api_keys.c.last_used_at)
+        assert closing.result(30)["accounts"] == 1
+    assert sum(counts(database).values()) == 0
 
 
 def test_an_export_holds_an_accounts_own_rows_alone(database, clock):

@@ -3,6 +3,7 @@
 import sqlite3
 import threading
 
+import psycopg
 import pytest
 import sqlalchemy as sa
 
@@ -81,6 +82,27 @@ def test_every_way_to_say_postgresql_takes_the_one_driver(scheme):
     database = open_database(f"{scheme}://user:geheim@localhost:1/name")
     assert database.engine.driver == "psycopg"
     assert repr(database) == "<Database postgresql://localhost/name>"
+
+
+def test_all_hosts_of_an_address_reach_the_driver_and_its_options_replace_the_usual_ones(
+    monkeypatch,
+):
+    asked = []
+
+    def connect(*_, **options):
+        asked.append(options)
+        msg = "refused"
+        raise psycopg.OperationalError(msg)
+
+    monkeypatch.setattr(psycopg, "connect", connect)
+    hosts = "host=one:5432&host=two:5433"
+    database = open_database(f"postgresql://user:geheim@/name?{hosts}&connect_timeout=3")
+    assert repr(database) == "<Database postgresql://one:5432,two:5433/name>"
+    with pytest.raises(UnreachableDatabaseError, match="refused"):
+        database.version()
+    told = {name: str(asked[0][name]) for name in ("host", "port", "connect_timeout")}
+    assert told == {"host": "one,two", "port": "5432,5433", "connect_timeout": "3"}
+    assert asked[0]["application_name"] == "searchlab"
 
 
 # -- errors -----------------------------------------------------------------------------------

@@ -120,6 +120,8 @@ def test_a_photo_is_added_with_its_credit_and_an_id_by_itself(connect):
         "photo_source": "unsplash",
         "photo_photographer": "Ann Lee",
     }
+    client.add_photo(7, Photo(photo_id="p2", photographer_full_name="a" * 400))
+    assert len(json.loads(server.last.content)["photo_photographer"]) == 255
     client.add_photo(7, Photo(photo_id="p2"))
     assert json.loads(server.last.content) == {"photo_id": "p2"}
     client.add_photo(7, "p3")

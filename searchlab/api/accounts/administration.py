@@ -149,6 +149,9 @@ def close_account(database: Database, account: str) -> dict[str, int]:
     """
     mine = accounts.c.name == check_visible(account, "account")
     with change_access(database) as connection:
+        # Months first, as the meter locks them before anything else of an account.
+        months = usage_months.c.account_id.in_(sa.select(accounts.c.id).where(mine))
+        connection.execute(sa.select(usage_months.c.month).where(months).with_for_update())
         account_id = connection.scalar(sa.select(accounts.c.id).where(mine).with_for_update())
         if account_id is None:
             raise no_account(account)

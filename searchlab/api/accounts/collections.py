@@ -18,11 +18,10 @@ from searchlab.api.accounts.clock import utc_now
 from searchlab.api.accounts.database import Database
 from searchlab.api.accounts.tables import accounts, collection_photos, collections
 from searchlab.api.accounts.values import MAX_ID, as_timestamp, is_storable, storable
-from searchlab.api.wire.schema import MAX_DESCRIPTION, MAX_NAME
+from searchlab.api.wire.schema import MAX_DESCRIPTION, MAX_NAME, MAX_PHOTO_TEXT
 from searchlab.errors import ConflictError, ForbiddenError, NotFoundError, quote
 
 MAX_ADDRESS = 2000
-MAX_PHOTO_TEXT = 255
 MAX_COLLECTIONS = 1_000
 MAX_PHOTOS = 2_000
 """Most collections per account, and photos per collection, since lists are not paged."""

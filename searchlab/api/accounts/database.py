@@ -338,13 +338,14 @@ def _open_postgresql(address: URL) -> Database:
     except ImportError as error:
         msg = "PostgreSQL must have its driver, got none; pip install 'searchlab[postgres]'"
         raise MissingExtraError(msg) from error
+    usual = {
+        "application_name": "searchlab",
+        "connect_timeout": CONNECT_TIMEOUT_S,
+        "tcp_user_timeout": int(BUSY_TIMEOUT_S * 1000),
+    }
     options: dict[str, Any] = {
-        "connect_args": {
-            "application_name": "searchlab",
-            "connect_timeout": CONNECT_TIMEOUT_S,
-            "tcp_user_timeout": int(BUSY_TIMEOUT_S * 1000),
-            **address.query,  # options in the URL take precedence
-        },
+        # Those in the URL take precedence, and SQLAlchemy reads them from there.
+        "connect_args": {name: one for name, one in usual.items() if name not in address.query},
         "pool_timeout": BUSY_TIMEOUT_S,
         "hide_parameters": True,
     }
@@ -354,6 +355,7 @@ def _open_postgresql(address: URL) -> Database:
     timeout_ms = int(BUSY_TIMEOUT_S * 1000)
     _on_connect(engine, f"SET lock_timeout = {timeout_ms}")
     _on_connect(lookups, f"SET statement_timeout = {timeout_ms}")
-    host = address.host or address.query.get("host") or "localhost"
+    hosts = address.host or address.query.get("host") or "localhost"
+    host = hosts if isinstance(hosts, str) else ",".join(hosts)
     name = f"postgresql://{host}/{address.database or ''}"
     return Database(engine, name=name, file=None, lookups=lookups)

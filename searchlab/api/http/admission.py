@@ -40,7 +40,8 @@ async def admit(services: Services, context: RequestContext, caller: Caller) -> 
         services.metrics.count_refusal("rate")
         rate = services.settings.rate_per_second
         msg = f"a key may send {rate:g} requests a second, got more; wait for Retry-After seconds"
-        raise HttpProblem(msg, "RATE_LIMITED")
+        wait = retry_after(context.verdict.retry_after_s).decode()
+        raise HttpProblem(msg, "RATE_LIMITED", headers={"Retry-After": wait})
 
 
 async def ask(services: Services, question: Callable[[Subject], Reply], subject: Subject) -> Reply:

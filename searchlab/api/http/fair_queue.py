@@ -139,4 +139,5 @@ class FairQueue:
         return min(first, key=lambda turn: self._spent[turn.owner], default=None)
 
     def _fits(self, turn: Turn) -> bool:
-        return not turn.is_large or self._free_large > 0
+        # Who gave up in this moment is cancelled already, and leaves the queue in the next one.
+        return not turn.granted.done() and (not turn.is_large or self._free_large > 0)

@@ -83,6 +83,9 @@ class PictureAnswer:
             self._span = range(source.size) if span is None else span
             self._status = 200 if span is None else 206 if span else 416
             self._headers["Content-Length"] = str(len(self._span))
+            if self._status == 416:  # about this request alone, not about the picture
+                self._headers["Cache-Control"] = "no-store"
+                self._headers.pop("ETag", None)
             if span is not None:
                 part = f"{span.start}-{span.stop - 1}" if span else "*"
                 self._headers["Content-Range"] = f"bytes {part}/{source.size}"

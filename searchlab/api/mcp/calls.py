@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
 from typing import Any, NamedTuple
 from urllib.parse import quote as percent_encode
 from urllib.parse import urlencode
@@ -102,7 +103,10 @@ class Calls:
         idempotency_key: str | None = None,
     ) -> Reply:
         """Ask with POST; see `_ask`."""
-        headers = [] if idempotency_key is None else [("idempotency-key", idempotency_key)]
+        headers: list[tuple[str, str]] = []
+        if idempotency_key is not None:  # any text, where a header takes few characters
+            hashed = sha256(idempotency_key.encode("utf-8", "surrogatepass")).hexdigest()
+            headers.append(("idempotency-key", hashed))
         return await self._ask("POST", path, query=query, body=body, headers=headers)
 
     async def delete(self, path: str) -> Reply:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from searchlab.api.snapshots.encoded_photos import MEDIA_PREFIX
 from searchlab.api.snapshots.live_library import ServedSnapshot
+from searchlab.api.wire.schema import MAX_PHOTO_TEXT
 from searchlab.errors import NotFoundError
 
 if TYPE_CHECKING:
@@ -61,14 +62,18 @@ def save_photo(
         InputError: A text is too long or cannot be stored.
     """
     photo = snapshot.engine.table.photo(snapshot.row_of(photo_id))
+    # Those of the index may be longer than an entry takes.
+    source = photo.source[:MAX_PHOTO_TEXT] if source is None else source
+    if photographer is None:
+        photographer = photo.photographer_full_name[:MAX_PHOTO_TEXT]
     return collections.add_photo(
         connection,
         account_id,
         collection_id,
         photo_id=photo.photo_id,
         photo_thumbnail_url=url,
-        photo_source=photo.source if source is None else source,
-        photo_photographer=photo.photographer_full_name if photographer is None else photographer,
+        photo_source=source,
+        photo_photographer=photographer,
     )
 
 

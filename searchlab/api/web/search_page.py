@@ -24,7 +24,8 @@ from searchlab.api.web.visitor import visitor_of
 from searchlab.api.wire.errors import HttpProblem
 from searchlab.errors import ExpiredCursorError
 from searchlab.models.protocol import Embeddings
-from searchlab.photos.colors import DEFAULT_TOLERANCE
+from searchlab.photos.colors import DEFAULT_TOLERANCE, FAMILY_NAMES
+from searchlab.search.filters.palettes import PaletteColor
 from searchlab.search.queries import DEFAULT_TEXT_ALPHA
 from searchlab.search.searched_pictures import SearchedPicture
 
@@ -77,13 +78,20 @@ def _ask_whom(request: AnyRequest, state: SearchState, meant: Sequence[Choice]) 
 def _around(snapshot: ServedSnapshot, state: SearchState) -> dict[str, Any]:
     """Return what the form and the filters show."""
     colors = state.filter.palette_colors
+    share = min((color.percent for color in colors), default=1)
+    # The form has a box for each family, with one share for all; other conditions stay beside it.
+    boxed = {color.color for color in colors if color == PaletteColor(color.color, share)}
+    boxed &= set(FAMILY_NAMES)
     return {
         "state": state,
         "default_alpha": DEFAULT_TEXT_ALPHA,
         "default_tolerance": DEFAULT_TOLERANCE,
         "choices": list_choices(snapshot),
-        "palette_names": {color.color for color in colors},
-        "palette_share": min((color.percent for color in colors), default=1),
+        "palette_names": boxed,
+        "palette_share": share,
+        "palette_beside": [
+            f"{color.color}:{color.percent}" for color in colors if color.color not in boxed
+        ],
         "cleared": state.cleared().address,
         "conditions": list_conditions(state),
         "remote_pictures": snapshot.facets.has_remote_pictures.get(),
@@ -109,7 +117,7 @@ async def _show_results(request: AnyRequest, state: SearchState) -> Response[byt
         query=state.query(image=image, limit=limit),
         per_page=state.per_page,
         page=state.page,
-        snapshot=None if state.snapshot is None else snapshot,
+        snapshot=snapshot,
         reference=reference.vector,
     )
     ranked = await searches.rank(request, first, "page")

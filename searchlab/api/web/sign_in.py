@@ -123,7 +123,9 @@ def _check_rate(request: AnyRequest) -> None:
 
 def _sender_of(request: AnyRequest) -> str:
     """Return whose attempts count together: an address, or a network of IPv6."""
-    client = request.scope.get("client")
+    client, proxies = request.scope.get("client"), services_of(request).proxies
+    if client and proxies.trusts(client[0]):
+        return proxies.client_of(request.scope)
     address = _parse_address(client[0] if client else "")
     is_near = address is not None and (address.is_loopback or address.is_private)
     if is_near and (forwarded := request.headers.get("x-forwarded-for")):

@@ -17,6 +17,8 @@ from searchlab.photos.photo import ORIENTATIONS
 MAX_NAME = 255
 MAX_DESCRIPTION = 1000
 """Most characters of a collection's name and description."""
+MAX_PHOTO_TEXT = 255
+"""Most characters of a saved photo's source and photographer."""
 
 # The same names as in `photos.colors`, as a test checks; importing that would load NumPy.
 # fmt: off

@@ -200,7 +200,7 @@ def test_a_photo_of_nobody_known_is_by_nobody():
 
 def test_a_creation_that_is_repeated_with_its_idempotency_key_happens_once(server, tools):
     before = len(ask_api(server, "/collections")["data"])
-    arguments = {"name": "Once", "idempotency_key": f"once-{tools.mode}"}
+    arguments = {"name": "Once", "idempotency_key": f"秋天 {tools.mode}"}
     first, again = (tools.data("create_collection", **arguments) for _ in range(2))
     assert first == again
     assert len(ask_api(server, "/collections")["data"]) == before + 1

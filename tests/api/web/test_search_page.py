@@ -2,11 +2,13 @@
 
 import io
 import re
+from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 from urllib.parse import parse_qsl, quote, urlsplit
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -75,6 +77,27 @@ def library_of(place, people):
 
 def photos_in(page):
     return re.findall(r'href="/photos/([0-9a-f-]{36})"', page)
+
+
+class _Fields(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.pairs = []
+
+    def handle_starttag(self, tag, attrs):
+        names = dict(attrs)
+        if tag != "input" or names.get("name") != "palette" or names.get("form") != "search":
+            return
+        if names["type"] == "hidden" or "checked" in names:
+            self.pairs.append(("palette", names["value"]))
+
+
+def palette_fields(page):
+    """List what the form sends of the colours in the photo, as the page stands."""
+    parser = _Fields()
+    parser.feed(page)
+    (share,) = re.findall(r'<select id="f-share".*?<option value="(\d*)" selected', page, re.DOTALL)
+    return [*parser.pairs, ("palette_share", share)]
 
 
 class _Scripts(HTMLParser):
@@ -182,6 +205,20 @@ def test_an_address_leads_to_the_state_that_it_was_made_of(state):
     )
 
 
+@pytest.mark.parametrize(
+    "palette",
+    [("#1f6f8b",), ("red:30", "blue:5", "#1f6f8b:10"), ("red", "blue"), ("red:30", "blue:30"), ()],
+)
+def test_the_form_keeps_every_colour_in_the_photo_that_the_address_asks_for(served, palette):
+    asked = SearchState(q="red", palette=palette)
+    fields = [*palette_fields(open_page(served, asked.address)), ("q", "green")]
+    again = served.anonymous.get("/", params=[pair for pair in fields if pair[1]])
+    again = served.anonymous.get(again.headers["location"]) if again.is_redirect else again
+    pairs = parse_qsl(urlsplit(str(again.url)).query)
+    kept = SearchState(palette=tuple(value for name, value in pairs if name == "palette"))
+    assert set(kept.filter.palette_colors) == set(asked.filter.palette_colors)
+
+
 def test_a_condition_in_force_goes_with_one_click(served):
     page = open_page(served, "/?q=red&orientation=portrait&color_name=orange")
     chips = {
@@ -206,6 +243,23 @@ def test_pages_follow_each_other_without_a_gap_or_a_repetition(served):
         address = following and unescape(following[1])
     whole = list(dict.fromkeys(photos_in(open_page(served, "/?q=red"))))
     assert seen == whole
+
+
+def test_no_page_repeats_a_photo_while_some_have_left_and_the_next_state_is_not_there(
+    served, monkeypatch
+):
+    whole = photos_in(open_page(served, "/?q=red"))
+    live_library = served.app.services.live_library
+    snapshot = live_library.current
+    live = np.ones(len(COLORS), dtype=np.bool_)
+    live[[snapshot.row_of(photo_id) for photo_id in whole[1:4:2]]] = False
+    monkeypatch.setattr(type(live_library), "current", replace(snapshot, live=live))
+    seen = []
+    for page in (1, 2):
+        state = f"&page={page}&snapshot={snapshot.engine.snapshot_id}" if page > 1 else ""
+        seen += dict.fromkeys(photos_in(open_page(served, f"/?q=red&per_page=4{state}")))
+    left = list(dict.fromkeys(photo_id for photo_id in whole if photo_id not in whole[1:4:2]))
+    assert seen == left
 
 
 def test_further_photos_come_as_a_piece_of_the_page(served):

@@ -109,6 +109,17 @@ def test_attempts_from_one_address_are_few(served, browser):
     assert [answer.status_code for answer in answers] == [403] * 10 + [429]
 
 
+def test_behind_a_trusted_proxy_each_sender_has_attempts_of_its_own(tmp_path):
+    with api(tiny_library(tmp_path), trusted_proxy_header="X-Real-IP") as served:
+        browser = served.make_browser()
+        for address in ("203.0.113.7:5555", "203.0.113.8:5555"):
+            headers = {"x-real-ip": address}
+            answers = [
+                browser.post("/sign-in", data={"token": WRONG}, headers=headers) for _ in range(11)
+            ]
+            assert [answer.status_code for answer in answers] == [403] * 10 + [429]
+
+
 def test_the_script_sends_the_token_once_and_takes_it_out_of_the_history(browser):
     page = browser.get("/sign-in").text
     (address,) = re.findall(r'<script type="module" src="(/static/[^"]+sign_in.js)">', page)
