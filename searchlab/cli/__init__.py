@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from typing import Any
 
 import click
 
@@ -29,15 +31,22 @@ from searchlab.cli.tuning import tune
 from searchlab.errors import InputError, NotFoundError, SearchlabError
 
 
-class _InOrder(click.Group):
-    """Lists its commands in the order in which a newcomer meets them."""
+class _Commands(click.Group):
+    """Lists its commands in the order in which a newcomer meets them; a closed pipe is no error."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(self.commands)
 
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except BrokenPipeError:  # the reader, such as `head`, has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(0)
+
 
 @click.group(
-    cls=_InOrder,
+    cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, package_name="searchlab")
@@ -84,9 +93,6 @@ def main() -> None:
         if message is None:
             raise
         _stop(message, 2)
-    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
-        sys.stderr.close()
-        sys.exit(0)
     except OSError as error:  # a full disk, a file system that cannot be written
         _stop(f"{error.filename or 'the system'}: {error.strerror or error}", 1)
 

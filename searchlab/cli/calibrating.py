@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from searchlab.cli.options import EXISTING_FILE, data_option, stdout
+from searchlab.cli.options import EXISTING_FILE, count, data_option, stdout
 from searchlab.errors import InputError
 
 
@@ -31,11 +31,11 @@ def calibrate(data: Path, judgments: str, out: Path | None) -> None:
     from searchlab.files import write_atomically
     from searchlab.library.library import open_library
 
+    engine = open_library(data).engine
     path = data / "calibrated.json" if out is None else out
     if path.suffix != ".json" or not path.parent.is_dir():
         msg = f"--out must name a .json file in a folder that is there, got {path}"
         raise InputError(msg)
-    engine = open_library(data).engine
     refined = refine_calibration(engine, load_dataset(judgments))
     config = replace(engine.config, calibration=refined.calibration)
     write_atomically(path, f"{config.to_json()}\n".encode())
@@ -45,7 +45,8 @@ def calibrate(data: Path, judgments: str, out: Path | None) -> None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     say(
-        f"{refined.n_pairs} judged photos of {refined.n_queries} queries: "
+        f"{count(refined.n_pairs, 'judged photo')} of "
+        f"{count(refined.n_queries, 'query', 'queries')}: "
         f"{refined.share_relevant:.0%} are relevant; scores said {refined.mean_before:.0%}, "
         f"now {refined.mean_after:.0%}"
     )

@@ -85,7 +85,7 @@ def build_demo_library(
         # What cannot be taken over, whatever is wrong with the cache, is embedded.
         with suppress(SearchlabError):
             take_known(library, open_library(_kept_library()))
-    root = bundled_root() / "demo"
+    root = bundled_root().resolve() / "demo"  # as roots are, also where a link leads there
     snapshot = library.snapshot()
     roots = () if snapshot is None else snapshot.roots
     # Another installation has the same bundled photos in another folder.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from searchlab.cli.completion import complete_datasets, complete_words
-from searchlab.cli.options import EXISTING_FILE, FOLDER, data_option
+from searchlab.cli.options import EXISTING_FILE, FOLDER, count, data_option, given_options
 from searchlab.errors import InputError, NotFoundError
 
 if TYPE_CHECKING:
@@ -98,6 +98,9 @@ def create(
 
     if (most is None and (metric or known)) or (most is not None and random_share):
         msg = "--metric and --known go with --most, and --random-share without, got another mixture"
+        raise InputError(msg)
+    if metric and "depth" in given_options():
+        msg = "--depth says how many photos count where --metric is not given, got both; keep one"
         raise InputError(msg)
     library = open_library(data)
     if most is not None:
@@ -228,7 +231,9 @@ def compare(
     else:
         runs = _rank(library, listed, photo_ids, withheld, config_files, depth)
     task = create_comparison(data, name, listed, runs, title=title, depth=depth, seed=seed)
-    click.echo(f"{task.name}: {' and '.join(runs)}, {len(listed)} queries", err=True)
+    click.echo(
+        f"{task.name}: {' and '.join(runs)}, {count(len(listed), 'query', 'queries')}", err=True
+    )
     click.echo(f"/judge/{task.name}/compare")
 
 
@@ -359,5 +364,7 @@ def export(data: Path, name: str, out: Path, rule: str) -> None:
     dropped = (
         f"; {written.n_dropped} without a relevant photo left out" if written.n_dropped else ""
     )
-    click.echo(f"{written.n_judgments} judgments of {written.n_queries} queries{dropped}", err=True)
+    judgments = count(written.n_judgments, "judgment")
+    queries = count(written.n_queries, "query", "queries")
+    click.echo(f"{judgments} of {queries}{dropped}", err=True)
     click.echo(str(out))

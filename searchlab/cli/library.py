@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from searchlab.cli.options import (
     EXISTING_FILE,
     FOLDER,
     data_option,
+    given_options,
     named_models,
     output_options,
     stderr,
@@ -32,6 +34,14 @@ if TYPE_CHECKING:
     from searchlab.library.embed import PictureRunner
     from searchlab.library.roots import Root
     from searchlab.search.queries import Query
+
+_COLORS = ("color_name", "color_hex", "color_tolerance", "palette")
+_PLACES = ("orientation", "source", "license_type", "photographer")
+_CONDITIONS = (*_COLORS, *_PLACES, "after_date", "before_date")
+_BY = ("text", "image", "photo_id", "text_alpha")
+_ASKED = (*_BY, "sort_by", "score_threshold", "limit", "min_recall")
+_SEARCHED = {*_CONDITIONS, *_ASKED, "per_page"}
+"""What a cursor holds."""
 
 
 @click.command()
@@ -202,6 +212,10 @@ def _runner(name: str | None, work: str | None) -> PictureRunner | None:
 def _keep(folder: Path, minutes: float | None, gigabytes: float | None) -> None:
     from searchlab.library.retention import Retention, read_retention, write_retention
 
+    for name, value in (("--keep-minutes", minutes), ("--keep-gb", gigabytes)):
+        if value is not None and not math.isfinite(value):
+            msg = f"{name} must be a finite number, got {value}"
+            raise InputError(msg)
     if minutes is not None or gigabytes is not None:
         before = read_retention(folder)
         kept_s = before.kept_s if minutes is None else 60 * minutes
@@ -314,6 +328,10 @@ def search(data: Path, **options: Any) -> None:
     from searchlab.library.library import open_library
 
     output = check_output(options)
+    if options["cursor"] and (others := sorted(_SEARCHED & given_options())):
+        named = ", ".join("TEXT" if name == "text" else _option(name) for name in others)
+        msg = f"--cursor holds the whole search, got {named} too; leave one of them out"
+        raise InputError(msg)
     library = open_library(data)
     query = None if options["cursor"] else _query(options)
     page = library.search(
@@ -326,15 +344,14 @@ def _query(options: dict[str, Any]) -> Query:
     from searchlab.search.filters.photo_filter import PhotoFilter
     from searchlab.search.queries import Query
 
-    colors = ["color_name", "color_hex", "color_tolerance", "palette"]
-    conditions = [*colors, "orientation", "source", "license_type", "photographer"]
-    conditions += ["after_date", "before_date"]
-    names = ["text", "image", "photo_id", "text_alpha", "sort_by", "score_threshold", "limit"]
-    names.append("min_recall")
     return Query(
-        filter=PhotoFilter(**{name: options[name] for name in conditions}),
-        **{name: options[name] for name in names},
+        filter=PhotoFilter(**{name: options[name] for name in _CONDITIONS}),
+        **{name: options[name] for name in _ASKED},
     )
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 @click.command()

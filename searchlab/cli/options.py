@@ -87,13 +87,23 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def count(number: int, noun: str) -> str:
+def given_options() -> set[str]:
+    """Return the names of the running command's parameters that stand on its command line."""
+    context = click.get_current_context()
+    return {
+        name
+        for name in context.params
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+    }
+
+
+def count(number: int, noun: str, nouns: str = "") -> str:
     """Write a number with its noun.
 
-    >>> count(1, "photo"), count(2_000, "photo")
-    ('1 photo', '2,000 photos')
+    >>> count(1, "photo"), count(2_000, "photo"), count(2, "query", "queries")
+    ('1 photo', '2,000 photos', '2 queries')
     """
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    return f"{number:,} {noun if number == 1 else nouns or f'{noun}s'}"
 
 
 def print_columns(rows: Sequence[Sequence[str]]) -> None:

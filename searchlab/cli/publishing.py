@@ -46,7 +46,8 @@ def push(address: str, data: Path, replace: bool, everything: bool) -> None:
 @click.command()
 @click.argument("address")
 @data_option
-def pull(address: str, data: Path) -> None:
+@click.option("--replace", is_flag=True, help="Replace photos that never were at ADDRESS.")
+def pull(address: str, data: Path, replace: bool) -> None:
     """Copy what was pushed to ADDRESS into a library here, and put it into force.
 
     Every file is compared with its checksum. A server that runs goes on with what comes.
@@ -61,7 +62,8 @@ def pull(address: str, data: Path) -> None:
     if publishing.published_id(store) is None:  # asked first: no empty library is left behind
         msg = f"{store.address} must hold a library, got none; `searchlab push` puts one there"
         raise NotFoundError(msg)
-    _show(publishing.pull(store, create_library(data), progress=ConsoleProgress(stderr())))
+    progress = ConsoleProgress(stderr())
+    _show(publishing.pull(store, create_library(data), replace=replace, progress=progress))
 
 
 def _show(done: Published) -> None:

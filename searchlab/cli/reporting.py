@@ -73,6 +73,9 @@ def report(
     if not folder.is_dir():
         msg = f"{folder} must be a folder of results, got none; run `searchlab evaluate`"
         raise NotFoundError(msg)
+    if prose and not write_tables:
+        msg = "--prose goes with --write-tables, got it without; add --write-tables"
+        raise InputError(msg)
     if write_tables:
         _write_tables(folder, prose)
         return

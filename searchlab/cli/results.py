@@ -78,6 +78,9 @@ def check_output(options: Mapping[str, Any]) -> Output:
         msg = f"results can be printed in one form, got {' and '.join(chosen)}; keep one"
         raise InputError(msg)
     form = forms[chosen[0]][0] if chosen else "lines"
+    if options["fields"] is not None and form != "json":
+        msg = "--fields goes with --json, got it without; add --json"
+        raise InputError(msg)
     fields = None if options["fields"] is None else _read_fields(options["fields"])
     private = [name for name in OWNERS_FIELDS if name in (fields or ())]
     if options["share"] and (form == "paths" or private):

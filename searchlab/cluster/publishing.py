@@ -103,16 +103,24 @@ def push(
     return Published(snapshot_id, len(files), n_copied, n_bytes)
 
 
-def pull(store: Store, library: Library, *, progress: Progress | None = None) -> Published:
+def pull(
+    store: Store, library: Library, *, replace: bool = False, progress: Progress | None = None
+) -> Published:
     """Copy the snapshot in force at an address into a library, and swap it in.
 
     A library that only takes what others push has their snapshots under their names. Where the
     snapshot is there and sound, nothing is copied.
 
+    Args:
+        store: Where from.
+        library: An empty one, or one whose snapshot came from there.
+        replace: Whether a snapshot may be replaced that was never at the address.
+        progress: Told about every file.
+
     Raises:
         NotFoundError: No library was pushed there.
         DataError: An object is lost or damaged; the library stays as it was.
-        ConflictError: Somebody else is writing to the library.
+        ConflictError: Somebody else is writing to the library, or it has a snapshot of its own.
         SearchlabError: The address cannot be reached or read.
     """
     progress = progress or Progress()
@@ -125,6 +133,13 @@ def pull(store: Store, library: Library, *, progress: Progress | None = None) ->
     with library.writing():
         if _is_sound(library.folder, snapshot_id):
             return Published(snapshot_id, len(files), 0, 0)
+        here = current_id(library.folder)
+        if not (replace or here is None or store.size(_manifest_of(here)) is not None):
+            msg = (
+                f"{library.folder} must be empty or hold what was pushed to {store.address}, got "
+                f"{here}, which never was; pull into another folder, or replace it with `--replace`"
+            )
+            raise ConflictError(msg)
         with progress.step("copying from the address", len(files), unit="files") as step:
 
             def fetch(name: str, target: Path) -> None:

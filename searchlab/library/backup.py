@@ -69,7 +69,7 @@ def back_up(
         NotFoundError: Nothing was indexed yet.
         DataError: A file of the library is damaged.
     """
-    target = target.expanduser().absolute()
+    target = target.expanduser().resolve()
     if target.exists():
         msg = f"a backup must go into a folder of its own, got {target}, which exists"
         raise InputError(msg)

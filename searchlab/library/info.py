@@ -193,11 +193,14 @@ def _describe_roots(table: PhotoTable, roots: Sequence[Root]) -> tuple[RootInfo,
     order = sorted(roots, key=lambda root: len(str(root.folder)), reverse=True)
     heads = [f"{root.folder}{os.sep}" for root in order]
     counts = dict.fromkeys(order, 0)
-    for file in table.texts("file"):
-        for head, root in zip(heads, order, strict=True):
-            if file.startswith(head):
-                counts[root] += 1
-                break
+    sources = table.codes("source")
+    for file, code in zip(table.texts("file"), sources.rows.tolist(), strict=True):
+        around = [root for head, root in zip(heads, order, strict=True) if file.startswith(head)]
+        # Of several in one folder, such as two dumps, the one of the photo's source.
+        same = [root for root in around if root.folder == around[0].folder]
+        own = [root for root in same if root.source == sources.values[code]]
+        for root in (own or same)[:1]:
+            counts[root] += 1
     return tuple(
         RootInfo(str(root.place), root.source, counts[root], root.is_there) for root in roots
     )

@@ -290,4 +290,5 @@ def _reasons(problems: Sequence[Skipped]) -> str:
     if not problems:
         return ""
     first = problems[0]
-    return f" ({len(problems)} files were skipped, such as {first.where}: {first.reason})"
+    skipped = "1 file was" if len(problems) == 1 else f"{len(problems):,} files were"
+    return f" ({skipped} skipped, such as {first.where}: {first.reason})"

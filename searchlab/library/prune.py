@@ -15,7 +15,8 @@ from searchlab.photos.table import PhotoTable
 def prune(library: Library) -> None:
     """Delete what is cached of photos in no snapshot, and vectors of models no longer in use.
 
-    What the snapshots on disk need stays, so that going back to one of them embeds nothing.
+    What the snapshots on disk need stays, so that going back to one of them embeds nothing. While a
+    model of theirs cannot be loaded, vectors of all models stay.
 
     Raises:
         ConflictError: Somebody else is writing.
@@ -25,6 +26,7 @@ def prune(library: Library) -> None:
         digests: set[str] = set()
         keys: set[str] = set()
         model_ids: set[str] = set()
+        are_known = True
         for snapshot in (library.folder / "snapshots").glob("[0-9]*"):
             try:
                 spec = read_manifest(snapshot)["config"]["model"]
@@ -39,8 +41,8 @@ def prune(library: Library) -> None:
                 with named_by(snapshot):
                     model_ids.update(part.model_id for part, _ in load_model(spec).parts)
             except (InputError, NotFoundError, MissingExtraError):
-                continue  # a model that cannot be loaded here embeds nothing here either
-        cache.prune(digests, digests | keys, model_ids)
+                are_known = False
+        cache.prune(digests, digests | keys, model_ids if are_known else None)
         stems = {digest[:32] for digest in digests}
         for small in library.thumbnails.glob("*/*"):
             if small.stem not in stems or small.suffix != ".webp":

@@ -61,18 +61,24 @@ def walk_files(folder: Path, problems: list[Skipped]) -> Iterator[FoundFile]:
 
 def _files_of(parent: Path, names: Sequence[str], problems: list[Skipped]) -> Iterator[FoundFile]:
     files = [name for name in names if _is_usable(parent / name, problems)]
-    beside = {name.lower(): name for name in files if name.lower().endswith(XMP_SUFFIX)}
+    described = [name for name in files if name.lower().endswith(XMP_SUFFIX)]
+    starts = {
+        name: dict.fromkeys((name, name.rpartition(".")[0] or name))
+        for name in files
+        if name not in described
+    }
+    # By the very name first: IMG_1.JPG and IMG_1.jpg may be two photos.
+    by_start = {name[: -len(XMP_SUFFIX)]: name for name in reversed(described)}
+    taken = {start for asked in starts.values() for start in asked if start in by_start}
+    others = {start.lower(): name for start, name in by_start.items() if start not in taken}
     matched: set[str] = set()
-    for name in files:
-        if name.lower() in beside:
-            continue
-        stem = name.rpartition(".")[0] or name
-        asked = dict.fromkeys(f"{start.lower()}{XMP_SUFFIX}" for start in (name, stem))
-        described = [other for other in asked if other in beside]
-        matched.update(described)
-        yield FoundFile(parent / name, tuple(parent / beside[other] for other in described))
+    for name, asked in starts.items():
+        found = [by_start.get(start) or others.get(start.lower()) for start in asked]
+        beside = [one for one in found if one is not None]
+        matched.update(beside)
+        yield FoundFile(parent / name, tuple(parent / one for one in beside))
     reason = "no picture beside it has its name"
-    alone = [parent / name for other, name in beside.items() if other not in matched]
+    alone = [parent / name for name in described if name not in matched]
     problems += [Skipped(str(path), reason) for path in alone]
 
 

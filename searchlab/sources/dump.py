@@ -135,7 +135,7 @@ def _parse(text: bytes, where: str) -> Any:
 
 def _read_csv(path: Path) -> Iterator[tuple[str, Any]]:
     with path.open("rb") as raw:
-        text = io.TextIOWrapper(raw, encoding="utf-8", errors="replace", newline="")
+        text = io.TextIOWrapper(raw, encoding="utf-8-sig", errors="replace", newline="")
         rows = csv.DictReader(text)
         while True:
             try:

@@ -4,6 +4,7 @@ import json
 import shutil
 import sqlite3
 import threading
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -190,3 +191,14 @@ def test_a_damaged_backup_is_refused_before_anything_is_replaced(library, tmp_pa
         with pytest.raises(DataError, match="as it was written"):
             read_backup(tmp_path / "copy")
     assert open_library(library.folder).engine.snapshot_id == before
+
+
+def test_a_backup_may_lie_beside_the_library_that_one_stands_in_and_never_in_it(
+    library, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(library.folder)
+    assert back_up(library, Path("../backup")).folder == tmp_path.resolve() / "backup"
+    (tmp_path / "link").symlink_to(library.folder, target_is_directory=True)
+    for inside in (tmp_path / "other" / ".." / "library" / "b", tmp_path / "link" / "b"):
+        with pytest.raises(InputError, match="must lie outside of the library"):
+            back_up(library, inside)

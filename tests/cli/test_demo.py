@@ -116,3 +116,13 @@ def test_a_demo_after_an_upgrade_replaces_what_was_measured_on_other_data(
         (path,) = (tmp_path / "data" / "results" / "search_quality" / "demo").glob("*.json")
         revisions.append(json.loads(path.read_text(encoding="utf-8"))["dataset_revision"])
     assert revisions[0] != revisions[1]
+
+
+def test_a_demo_whose_installation_is_reached_by_a_link_is_built_again(few, tmp_path, monkeypatch):
+    few("real")
+    (tmp_path / "link").symlink_to(tmp_path / "real", target_is_directory=True)
+    monkeypatch.setattr(demo, "bundled_root", lambda: tmp_path / "link")
+    first = demo.build_demo_library(tmp_path / "data")
+    again = demo.build_demo_library(tmp_path / "data")
+    assert again.engine.snapshot_id == first.engine.snapshot_id
+    assert len(again.engine.table) == len(FEW)

@@ -97,7 +97,9 @@ def test_how_long_what_is_replaced_stays_is_told_to_the_library(run, tmp_path):
     assert read_retention(tmp_path / "data") == Retention(5_400.0, 2_500_000_000)
     assert run(*arguments, "--keep-minutes", "0").code == 0
     assert read_retention(tmp_path / "data") == Retention(0.0, 2_500_000_000)
-    assert run(*arguments, "--keep-gb", "-1").code == 2
+    for wrong in ("-1", "nan", "inf"):
+        done = run(*arguments, "--keep-gb", wrong)
+        assert (done.code, done.err.count("\n")) == (2, 1), done
 
 
 def test_files_that_are_no_pictures_share_a_line_a_kind(run, tmp_path):

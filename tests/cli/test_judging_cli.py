@@ -161,7 +161,7 @@ def test_judgments_become_a_dataset_with_their_origin(made, mine, run, tmp_path)
         session.choose(0)
     done = run("judge", "export", "reds", out, "--data", mine)
     assert (done.code, done.out.strip()) == (0, str(out))
-    assert "4 judgments of 1 queries; 1 without a relevant photo left out" in done.err
+    assert "4 judgments of 1 query; 1 without a relevant photo left out" in done.err
     dataset = read_dataset(out)
     assert dataset.judged_by == {"eye": 4}
     assert len(dataset.photo_ids) == 25

@@ -1,7 +1,10 @@
 """`searchlab search`: as a table, as JSON, as a page, one page after the other."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -228,6 +231,26 @@ def test_a_page_behind_the_last_names_the_last(search):
     assert "page must be an integer from 1" in error_of(search("red", "--page", 0), 2)
     cursor = json.loads(search("red", "--json").out)["pagination"]["next_cursor"]
     assert "page and cursor" in error_of(search("--cursor", cursor, "--page", 2), 2)
+    line = error_of(search("blue", "--cursor", cursor, "--per-page", 3, "--source", "nasa"), 2)
+    assert "--cursor holds the whole search, got --per-page, --source, TEXT too" in line
+
+
+def test_fields_without_json_are_refused(search):
+    assert "--fields goes with --json" in error_of(search("red", "--fields", "width"), 2)
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
+    script = (
+        "import sys; from searchlab.cli import main; "
+        "sys.argv[1:] = ['search', '--help']; sys.stdout.flush(); main()"
+    )
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-c", script], stdout=writer, stderr=subprocess.PIPE, check=False
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 # -- files ------------------------------------------------------------------------------------

@@ -3,12 +3,14 @@
 import json
 
 import pytest
+from PIL import Image
 
 pytest.importorskip("fsspec", reason="fsspec is not installed: pip install 'searchlab[cluster]'")
 
 from searchlab.cluster.publishing import pull, push, read_published
 from searchlab.cluster.storage import Store
 from searchlab.errors import ConflictError, DataError, NotFoundError, SearchlabError
+from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library, open_library
 from searchlab.library.snapshots import current_id
 from tests.support import library_world
@@ -215,3 +217,19 @@ def test_the_commands_push_and_pull(indexed, tmp_path, run):
     assert done.code == 0, done
     assert current_id(indexed.folder) in done.out
     assert ranked(open_library(tmp_path / "copy"), ALL) == ranked(indexed, ALL)
+
+
+def test_photos_of_ones_own_are_replaced_only_if_asked_to(indexed, store, tmp_path, run):
+    push(indexed, store)
+    (tmp_path / "own").mkdir()
+    Image.new("RGB", (40, 30), "#0343df").save(tmp_path / "own" / "mine.png")
+    own = create_library(tmp_path / "mine")
+    index_photos(own, [tmp_path / "own"], model="palette")
+    before = current_id(own.folder)
+    with pytest.raises(ConflictError, match="which never was; pull into another folder"):
+        pull(store, own)
+    done = run("pull", store.address, "--data", own.folder)
+    assert (done.code, current_id(own.folder)) == (1, before)
+    done = run("pull", store.address, "--data", own.folder, "--replace")
+    assert done.code == 0
+    assert ranked(open_library(own.folder), ALL) == ranked(indexed, ALL)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from searchlab.errors import DataError, InputError, NotFoundError
+from searchlab.errors import DataError, InputError, MissingExtraError, NotFoundError
 from searchlab.library.library import create_library, open_library
 from searchlab.library.prune import prune
 from searchlab.library.retention import KEPT
@@ -120,6 +120,24 @@ def test_pruning_keeps_what_an_older_kept_state_has(put, index, library, photos)
     prune(library)
     page = open_library(library.folder).search(cursor=cursor)
     assert all(hit.thumbnail.exists() for hit in page)
+
+
+def test_pruning_keeps_all_vectors_while_a_model_of_a_kept_state_cannot_be_loaded(
+    put, index, library, monkeypatch, embedded
+):
+    put("a.png", 1)
+    index()
+    count = sum(embedded)
+
+    def load(spec):
+        msg = "its extra is not installed"
+        raise MissingExtraError(msg)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("searchlab.library.prune.load_model", load)
+        prune(library)
+    index(rebuild=True)
+    assert sum(embedded) == count
 
 
 def test_pruning_passes_over_a_damaged_older_state(put, index, library):

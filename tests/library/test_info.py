@@ -2,13 +2,17 @@
 
 import dataclasses
 import json
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from searchlab.errors import NotFoundError
+from searchlab.library import info
 from searchlab.library.info import describe_library
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library
+from searchlab.library.roots import Root
 from searchlab.photos.sidecar import Skipped
 
 DAYS = ["2020-02-29", "2024-01-01", "2023-05-05"]
@@ -109,3 +113,14 @@ def test_only_its_owner_may_read_which_files_were_skipped(library):
 def test_an_empty_library_says_what_to_do(tmp_path):
     with pytest.raises(NotFoundError, match="run `searchlab index --data"):
         describe_library(create_library(tmp_path / "empty"))
+
+
+def test_two_dumps_in_one_folder_count_the_photos_of_their_own_source(tmp_path):
+    dumps = [
+        Root(tmp_path, tmp_path / f"{source}.jsonl", source, is_dump=True)
+        for source in ("pexels", "unsplash")
+    ]
+    files = [str(tmp_path / name) for name in ("1.jpg", "2.jpg", "3.jpg", "4.jpg")]
+    sources = SimpleNamespace(values=["local", "pexels", "unsplash"], rows=np.array([2, 1, 2, 0]))
+    table = SimpleNamespace(texts=lambda _: iter(files), codes=lambda _: sources)
+    assert [root.n_photos for root in info._describe_roots(table, dumps)] == [2, 2]

@@ -77,6 +77,36 @@ def test_a_sidecar_speaks_for_the_photo_beside_it(put, index, library, name):
     assert report.problems == []
 
 
+def test_photos_whose_names_differ_in_case_alone_have_a_sidecar_each(put, index, library):
+    for number, name in enumerate(("IMG_1.HEIC", "IMG_1.heic", "img_2.heic")):
+        put(name, shot(number))
+    for name in ("IMG_1.HEIC.xmp", "IMG_1.heic.xmp", "IMG_2.heic.XMP"):
+        put(name, title(f"of {name}"))
+    assert index().problems == []
+    titles = {name: photo.title for name, photo in photos_of(library).items()}
+    assert titles == {
+        "IMG_1.HEIC": "of IMG_1.HEIC.xmp",
+        "IMG_1.heic": "of IMG_1.heic.xmp",
+        "img_2.heic": "of IMG_2.heic.XMP",
+    }
+
+
+def test_a_sidecar_of_one_photo_speaks_for_no_other_and_a_second_one_is_named(
+    put, index, library, photos
+):
+    for number, name in enumerate(("IMG_1.HEIC", "IMG_1.heic")):
+        put(name, shot(number))
+    put("IMG_1.heic.xmp", title("mine"))
+    put("IMG_1.heic.XMP", title("also mine"))
+    (problem,) = index().problems
+    assert (problem.where, problem.reason) == (
+        str(photos / "IMG_1.heic.xmp"),
+        "no picture beside it has its name",
+    )
+    assert photos_of(library)["IMG_1.HEIC"].title == ""
+    assert photos_of(library)["IMG_1.heic"].title == "also mine"
+
+
 def test_records_go_before_sidecars_and_these_before_the_file(put, index, library):
     inside = in_languages("dc:title", x_default="of file") + "<photoshop:City>Faro</photoshop:City>"
     put("1.heic", shot(exif=TAKEN, xmp=xmp(inside)))

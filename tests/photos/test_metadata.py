@@ -243,11 +243,37 @@ def test_a_rating_is_one_to_five_or_rejected(text, stars):
 
 @pytest.mark.parametrize(
     ("created", "day"),
-    [("2019", "2019-01-01"), ("2019-07", "2019-07-01"), ("2019-02-30", ""), ("20x9", "")],
+    [
+        *[("2019", "2019-01-01"), ("2019-07", "2019-07-01"), ("2019-02-30", ""), ("20x9", "")],
+        *[("1965-00-00", "1965-01-01"), ("1965-07-00", "1965-07-01"), ("0000-00-00", "")],
+    ],
 )
 def test_a_day_may_be_less_than_known(created, day):
     record = xmp_record(xmp(attributes=f'photoshop:DateCreated="{created}"'))
     assert record.uploaded_on == day
+
+
+def test_days_of_iptc_and_exif_may_be_less_than_known_too():
+    assert iptc_record(iptc((55, "19650000"))).uploaded_on == "1965-01-01"
+    for written, day in (
+        ("1965:07:00 00:00:00", "1965-07-01"),
+        ("2019:07:   :  :  ", "2019-07-01"),
+        ("2019:  :     :  :  ", "2019-01-01"),
+        ("2019. 3. 4", ""),
+    ):
+        assert exif_record(exif(changed=written)).uploaded_on == day
+
+
+def test_many_attributes_and_parts_take_no_time():
+    n = 40_000
+    parts = "".join(f"<xmp:a{number}/>" for number in range(n))
+    place = f"<Iptc4xmpExt:LocationCreated>{parts}</Iptc4xmpExt:LocationCreated>"
+    abouts = "".join(f"<rdf:Description rdf:b{number}='1'/>" for number in range(n))
+    packet = xmp(place)
+    packet = packet.replace(b"</rdf:RDF>", abouts.encode() + b"</rdf:RDF>")
+    started = time.process_time()
+    xmp_record(packet)
+    assert time.process_time() - started < 5
 
 
 def test_packets_end_in_blanks_and_come_in_other_encodings():
@@ -360,6 +386,15 @@ def test_within_a_file_xmp_goes_before_iptc_and_that_before_exif():
     record = blocks.record()
     assert (record.title, record.source_description) == ("of xmp", "of iptc")
     assert record.uploaded_on == "2001-01-01"
+
+
+def test_when_a_scan_was_made_counts_where_nothing_says_when_the_photo_was_taken():
+    scanned = xmp(attributes='xmp:CreateDate="2019-03-01"')
+    assert MetadataBlocks(xmp=scanned).record().uploaded_on == "2019-03-01"
+    taken = exif(changed="1965:07:04 12:00:00")
+    assert MetadataBlocks(taken, xmp=scanned).record().uploaded_on == "1965-07-04"
+    iptc_day = iptc((55, "19650704"))
+    assert MetadataBlocks(iptc=iptc_day, xmp=scanned).record().uploaded_on == "1965-07-04"
 
 
 def test_a_licence_keeps_its_own_address_and_a_name_its_own_profile():

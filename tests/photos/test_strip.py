@@ -108,3 +108,15 @@ def test_of_any_bytes_comes_a_file_without_words_or_a_refusal(kind, at, noise):
     except ImageError:
         return
     assert record == Record()
+
+
+def test_of_two_blocks_about_the_orientation_the_first_counts_as_for_decoders():
+    content = written("JPEG", 6)
+    other = b"Exif\0\0" + exif(orientation=1)
+    segment = b"\xff\xe1" + struct.pack(">H", len(other) + 2) + other
+    first_end = content.index(b"Exif\0\0") - 2
+    first_end += struct.unpack_from(">H", content, first_end)[0]
+    content = content[:first_end] + segment + content[first_end:]
+    before, after = open_rgb(content), open_rgb(without_metadata(content))
+    assert ImageChops.difference(before.image, after.image).getbbox() is None
+    assert (before.width, before.height) == (32, 48)

@@ -54,9 +54,10 @@ def test_entries_that_were_taken_apart_and_written_are_the_same_when_they_are_re
     assert ids_in(path, name) == [SOURCES[name].record(one).source_photo_id for one in entries]
 
 
-def test_csv_has_a_record_a_row(tmp_path):
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])  # a spreadsheet writes a mark
+def test_csv_has_a_record_a_row(tmp_path, encoding):
     path = tmp_path / "images.csv"
-    with path.open("w", newline="") as file:
+    with path.open("w", newline="", encoding=encoding) as file:
         rows = csv.DictWriter(file, OPEN_IMAGES)
         rows.writeheader()
         rows.writerow(OPEN_IMAGES)

@@ -52,15 +52,15 @@ def _turned(orientation: int) -> bytes:
 
 
 def _jpeg(content: bytes) -> bytes:
-    segments, orientation = [], 1
+    segments, orientation = [], 0
     for code, segment in _jpeg_segments(content):
-        if code == 0xE1 and segment[4:10] == b"Exif\0\0":
-            orientation = exif_orientation(segment[4:])
+        if not orientation and code == 0xE1 and segment[4:10] == b"Exif\0\0":
+            orientation = exif_orientation(segment[4:])  # of several, decoders read the first
         # Beside the picture itself: JFIF, colour profile, and how Adobe writes colours.
         is_profile = code == 0xE2 and segment[4:16] == b"ICC_PROFILE\0"
         if code in (0xE0, 0xEE) or is_profile or not (0xE1 <= code <= 0xEF or code == 0xFE):
             segments.append(segment)
-    exif = _turned(orientation)
+    exif = _turned(orientation or 1)
     if exif:
         head = struct.pack(">BBH", 0xFF, 0xE1, len(exif) + 8)
         segments.insert(0, head + b"Exif\0\0" + exif)

@@ -15,9 +15,10 @@ latitude and longitude. What the photo libraries themselves say of their photos 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, Final
 
 from searchlab.photos.metadata.exif import exif_record, iptc_in_tiff, xmp_in_tiff
@@ -65,9 +66,16 @@ class MetadataBlocks:
 
     def record(self) -> Record:
         """Say what they tell; damage leaves out what is damaged."""
-        blocks = ((xmp_record, self.xmp), (iptc_record, self.iptc), (exif_record, self.exif))
+        # When a scan was made stands in XMP, when the photo was taken perhaps in others.
+        taken = partial(xmp_record, takes_digitized=False)
+        readers: list[tuple[Callable[[bytes], Record], bytes]] = [
+            (taken, self.xmp),
+            (iptc_record, self.iptc),
+            (exif_record, self.exif),
+            (xmp_record, self.xmp),
+        ]
         said = []
-        for read, block in blocks:
+        for read, block in readers:
             if block:
                 with suppress(ValueError):  # It is none: the photo is no worse for that.
                     said.append(read(block))

@@ -9,7 +9,7 @@ from searchlab.photos.licenses import RESERVED, license_url, normal_license
 from searchlab.photos.photo import web_url
 from searchlab.photos.sidecar import MAX_TEXT, plain_characters
 
-_DAY = re.compile(r"\s*(\d{4})(?:[-:./]?(\d\d)(?:[-:./]?(\d\d))?)?(?=$|[T\s])", re.ASCII)
+_DAY = re.compile(r"\s*(\d{4})(?:[-:./]?(\d\d)(?:[-:./]?(\d\d))?)?(?=$|[T\s]|[-:./] {2})", re.ASCII)
 _URL = re.compile(r"https?://[^\s<>\"']+")
 # What cameras put where a person would describe a photo.
 _BY_CAMERAS = re.compile(
@@ -36,14 +36,17 @@ def day_of(text: str) -> str:
 
     >>> day_of("2019:07:04 10:11:12"), day_of("20190704"), day_of("1965")
     ('2019-07-04', '2019-07-04', '1965-01-01')
+    >>> day_of("19650000"), day_of("1965-07-00"), day_of("1965:07:   :  :  ")
+    ('1965-01-01', '1965-07-01', '1965-07-01')
     >>> day_of("0000:00:00 00:00:00"), day_of("    :  :  ")
     ('', '')
     """
     parts = _DAY.match(text)
     if parts is None:
         return ""
+    year, month, day = (int(part or 0) for part in parts.groups())
     try:
-        return datetime.date(*(int(part or 1) for part in parts.groups())).isoformat()
+        return datetime.date(year, month or 1, day or 1).isoformat()
     except ValueError:
         return ""
 

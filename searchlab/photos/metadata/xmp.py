@@ -48,10 +48,14 @@ def read_xmp_sidecar(path: Path) -> Record:
         raise InputError(str(error)) from error
 
 
-def xmp_record(packet: bytes) -> Record:
+def xmp_record(packet: bytes, *, takes_digitized: bool = True) -> Record:
     """Read what an XMP packet says of the photo.
 
     Of a text in several languages the one that is marked `x-default` counts, else the first.
+
+    Args:
+        packet: The packet.
+        takes_digitized: Whether the day of digitising stands for one of taking that is not given.
 
     Raises:
         ValueError: It is no XMP, too large, or declares a document type or entities.
@@ -64,7 +68,8 @@ def xmp_record(packet: bytes) -> Record:
         xmp.text(f"{_RIGHTS}UsageTerms"),
         rights,
     )
-    days = (f"{_EXIF}DateTimeOriginal", f"{_PHOTOSHOP}DateCreated", f"{_XMP}CreateDate")
+    days = [f"{_EXIF}DateTimeOriginal", f"{_PHOTOSHOP}DateCreated"]
+    days += [f"{_XMP}CreateDate"] * takes_digitized
     latitude, longitude = _position(xmp)
     return Record(
         title=xmp.text(f"{_DC}title") or xmp.text(f"{_PHOTOSHOP}Headline"),
@@ -106,7 +111,8 @@ class _Properties:
         self._attributes: dict[str, str] = {}
         self._elements: dict[str, Element] = {}
         for about in root.iter(f"{_RDF}Description"):
-            self._attributes = {**about.attrib, **self._attributes}
+            for name, text in about.attrib.items():
+                self._attributes.setdefault(name, text)
             for element in about:
                 self._elements.setdefault(element.tag, element)
 
@@ -131,7 +137,8 @@ class _Properties:
         element = self._elements.get(name)
         parts: dict[str, str] = {}
         for one in () if element is None else element.iter():
-            parts = {**one.attrib, one.tag: one.text or "", **parts}
+            for part, text in {**one.attrib, one.tag: one.text or ""}.items():
+                parts.setdefault(part, text)
         return {part: clean_text(text) for part, text in parts.items()}
 
 
