@@ -247,18 +247,18 @@ class Calibration:
         Args:
             kind: What the query brings.
             text_alpha: How much the text counts beside the picture, above 0; for `both` alone.
-            traits: Of a text query, where its model tells them; left out, the curve is that of a
-                query whose traits add nothing.
+            traits: Of the words, where their model tells them; left out, the curve is that of a
+                text query whose traits add nothing.
             is_written: Whether words of a text query are written about some photos.
             share: Of the photos, 0 to 1, that are expected to have all of these words.
             reach: Share of the query, 0 to 1, that the texts have; see `WordMatches.reach`.
         """
         if kind == "image":
             return self.image
+        intercept = self.text.intercept
+        if self.query is not None and traits is not None:
+            intercept += self.query.log_odds(traits)
         if kind == "text":
-            intercept = self.text.intercept
-            if self.query is not None and traits is not None:
-                intercept += self.query.log_odds(traits)
             if is_written and (self.above_even < 1 or self.written_share or self.written_reach):
                 loss = self.written_share * math.log1p(1000 * share)
                 first = self.written_reach * reach**2
@@ -268,7 +268,8 @@ class Calibration:
         share, usual = _picture_share(text_alpha), _picture_share(FITTED_TEXT_ALPHA)
         if share >= usual:
             return _interpolate(self.image, self.both, (1 - share) / (1 - usual))
-        return _interpolate(self.both, self.text, (usual - share) / usual)
+        text = Curve(self.text.slope, intercept)
+        return _interpolate(self.both, text, (usual - share) / usual)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, without those of the last four that change nothing."""

@@ -20,7 +20,14 @@ from PIL import Image
 from searchlab.config.calibration import UNCALIBRATED, Calibration
 from searchlab.errors import InputError, MismatchError
 from searchlab.models.adapted import damaged_file, derived_id, read_model_file
-from searchlab.models.protocol import Embedder, Embeddings, Tower, towers_of, unit_rows
+from searchlab.models.protocol import (
+    Embedder,
+    Embeddings,
+    Tower,
+    is_reader,
+    towers_of,
+    unit_rows,
+)
 from searchlab.models.registry import load_model
 from searchlab.models.remembered import named_by
 
@@ -90,6 +97,8 @@ class MigratedEmbedder(Embedder):
         self.model_id = map_id(old_id, base.model_id, linear_map)
         if hasattr(base, "sights"):
             self.sights = base.sights
+        if is_reader(base):  # whose scores depend on how it reads the words
+            self.at_large, self.read_text = base.at_large, base.read_text
 
     @property
     def towers(self) -> frozenset[Tower]:

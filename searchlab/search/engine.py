@@ -196,13 +196,11 @@ class SearchEngine:
         reading = partial(describe_reading, query.text or "", self.model)
         return make_plan(query, self.index, self.config, n_allowed, words=texts, reading=reading)
 
-    def curve_of(
-        self, query: Query, vector: Embeddings | None = None, matches: WordMatches | None = None
-    ) -> Curve:
+    def curve_of(self, query: Query, matches: WordMatches | None = None) -> Curve:
         """Return the curve of a query; see `query_reading.curve_of`."""
-        if vector is None and query.kind == "text":
-            vector = self._vectors.of_text(query.text or "")
-        return curve_of(query, vector, matches, self.config.calibration, self.model)
+        has_words = query.text is not None and query.kind != "image"
+        words = self._vectors.of_text(query.text or "") if has_words else None
+        return curve_of(query, words, matches, self.config.calibration, self.model)
 
     @property
     def words(self) -> WordIndex:
@@ -259,7 +257,7 @@ class SearchEngine:
             facets=self.facets,
             index=self.index,
             config=self.config,
-            curve=self.curve_of(query, vector, matches),
+            curve=self.curve_of(query, matches),
             query=bound_by_date(query, self.config),
             vector=vector,
             matches=matches,

@@ -224,7 +224,7 @@ def traits_of(text: str, vector: Embeddings, model: Embedder) -> QueryTraits | N
 
 def curve_of(
     query: Query,
-    vector: Embeddings | None,
+    words: Embeddings | None,
     matches: WordMatches | None,
     calibration: Calibration,
     model: Embedder,
@@ -233,14 +233,14 @@ def curve_of(
 
     Args:
         query: The query.
-        vector: (dim,) unit row of it.
+        words: (dim,) unit row of its words; None where it has none.
         matches: What its words found, under any filter; None where texts are not read.
         calibration: Curves of each kind of query.
         model: Made the row.
     """
     traits = None
-    if calibration.query is not None and query.kind == "text" and vector is not None:
-        traits = traits_of(query.text or "", vector, model)
+    if calibration.query is not None and words is not None:
+        traits = traits_of(query.text or "", words, model)
     return calibration.curve(
         query.kind or "text",
         text_alpha=query.text_alpha,

@@ -87,12 +87,33 @@ def test_letters_at_random_score_less_than_words_at_the_same_cosine():
     assert max(curves["qwxzv"](at), curves["zzkrw blorfg"](at)) < curves["a dog"](at) / 2
 
 
-def test_traits_are_of_texts_alone(engine_of):
+def test_traits_are_of_words_alone_and_count_beside_a_picture_as_the_words_do(engine_of):
     engine = engine_of()
-    assert engine.curve_of(Query(text="a dog")) != CONFIG.calibration.text
+    alone = engine.curve_of(Query(text="a dog"))
+    assert alone != CONFIG.calibration.text
     picture = Query(photo_id=engine.table.photo_ids([0])[0])
     assert engine.curve_of(picture) == CONFIG.calibration.image
-    assert engine.curve_of(replace(picture, text="a dog")) == CONFIG.calibration.both
+    both = replace(picture, text="a dog")
+    assert engine.curve_of(both) == CONFIG.calibration.both
+    faint = engine.curve_of(replace(both, text_alpha=0.5))
+    assert faint == CONFIG.calibration.curve("both", text_alpha=0.5)
+    curve = CONFIG.calibration.curve
+    traits = traits_of("a dog", MINI.encode_texts(["a dog"])[0], MINI)
+    nearly = curve("both", text_alpha=1e9, traits=traits)
+    assert (nearly.slope, nearly.intercept) == pytest.approx((alone.slope, alone.intercept))
+    assert engine.curve_of(replace(both, text_alpha=10)) == curve(
+        "both", text_alpha=10, traits=traits
+    )
+
+
+def test_beside_a_picture_letters_at_random_score_less_than_words_where_the_words_count_most(
+    engine_of,
+):
+    engine = engine_of()
+    picture = Query(photo_id=engine.table.photo_ids([0])[0], text_alpha=10)
+    at = np.array([0.4])
+    scores = {text: engine.curve_of(replace(picture, text=text))(at) for text in ("a dog", "qwxzv")}
+    assert scores["qwxzv"] < scores["a dog"] / 2
 
 
 def test_scores_need_the_photos_at_large_that_they_were_fitted_with(engine_of):

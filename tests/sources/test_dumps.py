@@ -8,7 +8,7 @@ import pytest
 
 from searchlab.errors import InputError
 from searchlab.photos.sidecar import Skipped
-from searchlab.sources import SOURCES
+from searchlab.sources import SOURCES, dump
 from searchlab.sources.dump import DumpRecord, read_dump
 from searchlab.sources.picture_store import PictureStore
 from tests.support.upstream import INATURALIST, MET, OPEN_IMAGES, PEXELS, SMITHSONIAN, changed
@@ -62,6 +62,7 @@ def test_csv_has_a_record_a_row(tmp_path, encoding):
         rows.writeheader()
         rows.writerow(OPEN_IMAGES)
         rows.writerow(changed(OPEN_IMAGES, Author='A "quoted",\nname', License="nonsense"))
+    assert set(next(iter(dump._read_csv(path)))[1]) == set(OPEN_IMAGES)
     first, second = read_dump(path, SOURCES["flickr"])
     assert first.record.source_photo_id == "50000000003"
     assert "got 'nonsense'" in second.reason

@@ -2,20 +2,25 @@
 
 import json
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from PIL import Image
 
 import searchlab
+from searchlab.config import Config
 from searchlab.errors import DataError, InputError, MismatchError, NotFoundError
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library, open_library
 from searchlab.library.prune import prune
 from searchlab.models import load_model
 from searchlab.models.adapted import MODEL_FILE
-from searchlab.models.migrated import MAP_FILE
+from searchlab.models.migrated import MAP_FILE, LinearMap, MigratedEmbedder
 from searchlab.models.protocol import unit_rows
+from searchlab.models.shipped_calibration import calibrate
+from searchlab.search.queries import Query
+from searchlab.search.query_reading import check_reader, curve_of
 from searchlab.training.migrate.maps import (
     fit_procrustes,
     fit_ridge,
@@ -23,7 +28,7 @@ from searchlab.training.migrate.maps import (
     neighbour_recall,
     refit,
 )
-from searchlab.training.migrate.migration import migrate
+from searchlab.training.migrate.migration import _calibration, migrate
 
 pytestmark = pytest.mark.slow
 
@@ -108,6 +113,24 @@ def test_a_migrated_library_finds_what_a_new_one_would(library, tiles_models, ti
     assert engine.config.model_id not in (load_model(OLD).model_id, load_model(NEW).model_id)
     words = next(engine.table.texts("source_description"))
     assert library.search(words, per_page=1).hits[0].photo.source_description == words
+
+
+def test_where_nothing_changes_scores_are_those_of_the_new_model():
+    mini = load_model("mini")
+    own = calibrate(Config(model="mini")).calibration
+    rows = rows_of(400, mini.dim, 0)
+    carried = _calibration(mini, SimpleNamespace(true=rows, mapped=rows))
+    alike = LinearMap(np.eye(mini.dim, dtype=np.float32), np.zeros(mini.dim, dtype=np.float32))
+    migrated = MigratedEmbedder("migrated:x", mini, "old-0", alike, calibration=carried)
+    check_reader(carried, migrated)
+    for text in ("a dog", "xqzvw", "a boat on the water"):
+        words = mini.encode_texts([text])[0]
+        scores = [
+            curve_of(Query(text=text), words, None, calibration, model)(np.array([0.2, 0.35]))
+            for calibration, model in ((own, mini), (carried, migrated))
+        ]
+        assert scores[1] == pytest.approx(scores[0], rel=0.02)
+    assert (carried.above_even, carried.written_reach) == (own.above_even, own.written_reach)
 
 
 def test_the_sample_has_the_new_models_own_vectors(library):

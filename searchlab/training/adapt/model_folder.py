@@ -58,9 +58,7 @@ def make_calibration(pairs: CaptionPairs, base: Embedder, image: Head, text: Hea
     except InputError:
         return UNCALIBRATED
     of_base = calibrate(Config(model=base.name)).calibration
-    image_side = (
-        text_side if of_base is UNCALIBRATED else carry_over(of_base.image, pairs.photos, photos)
-    )
+    image_side = carry_over(of_base.image, pairs.photos, photos) if of_base.is_fitted else text_side
     both = Curve(
         (text_side.slope + image_side.slope) / 2,
         (text_side.intercept + image_side.intercept) / 2,

@@ -309,14 +309,15 @@ def _old_gain(
 def _calibration(model: Embedder, learnt: LearntMap) -> Calibration:
     """Carry the new model's curves over to the lower cosines that mapped rows have."""
     own = calibrate(Config(model=model.name)).calibration
-    if own is UNCALIBRATED:
+    if not own.is_fitted:
         return UNCALIBRATED
     image = carry_over(own.image, learnt.true, learnt.mapped)
     # Cosines with texts shrink by about as much, so their slope gets the same factor.
     factor = image.slope / own.image.slope
     text = Curve(own.text.slope * factor, own.text.intercept)
     both = Curve((text.slope + image.slope) / 2, (text.intercept + image.intercept) / 2)
-    return Calibration(text=text, image=image, both=both, source=f"{own.source}, mapped")
+    # What the words themselves add stays: the new model reads them as it does by itself.
+    return replace(own, text=text, image=image, both=both, source=f"{own.source}, mapped")
 
 
 def _store_mapped(
