@@ -19,6 +19,8 @@ Messages say what must hold, what came and what to do.
 
 from __future__ import annotations
 
+import os
+
 
 class SearchlabError(Exception):
     """Base of every error that searchlab raises on purpose."""
@@ -78,6 +80,28 @@ class MismatchError(SearchlabError):
 
 class DataError(SearchlabError):
     """A file on disk is damaged or of another version; the message names it and the remedy."""
+
+
+def refuse_names(give: str, **values: object) -> None:
+    """Refuse a name or a path where a thing itself is needed; on the command line names are given.
+
+    Args:
+        give: What to give instead.
+        values: What came, by the names of the arguments.
+
+    Raises:
+        InputError: One of them is a text or a path.
+
+    >>> refuse_names("open_library(folder)", library="photos")
+    Traceback (most recent call last):
+    ...
+    searchlab.errors.InputError: library must be no name or path, got 'photos'; \
+give open_library(folder)
+    """
+    for name, value in values.items():
+        if isinstance(value, str | os.PathLike):
+            msg = f"{name} must be no name or path, got {quote(value)}; give {give}"
+            raise InputError(msg)
 
 
 def quote(value: object) -> str:

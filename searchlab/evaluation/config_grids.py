@@ -80,7 +80,7 @@ def _values(value: Any) -> Sequence[Any]:
 
 
 def _as_list(name: str, values: Iterable[Any]) -> list[Any]:
-    listed = list(values)
+    listed = list(values) if isinstance(values, Iterable) else []
     if isinstance(values, str) or not listed:
         known = f", such as {index_names()}" if name == "indexes" else ""
         msg = f"{name} of a grid must be a list of at least one{known}, got {values!r}"

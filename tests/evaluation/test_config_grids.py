@@ -53,6 +53,7 @@ def test_a_fusion_is_a_model_by_its_canonical_name():
     ("arguments", "message"),
     [
         ({"models": []}, "models of a grid must be a list of at least one"),
+        ({"models": None}, "models of a grid must be a list of at least one"),
         ({"models": "mini"}, "models of a grid must be a list"),
         ({"indexes": "hnsw"}, r"such as \['exact', 'hnsw', 'clustered', .*\], got 'hnsw'"),
         ({"indexes": ["annoy"]}, "index must be one of"),

@@ -232,3 +232,15 @@ def test_proportions_out_of_range_are_refused():
     with pytest.raises(InputError, match="wins must lie between 0 and n"):
         proportion_interval(3, 2)
     assert upper_bound_95(4, 4) == 1
+
+
+def test_of_a_single_query_no_interval_is_given():
+    rng = np.random.default_rng(0)
+    grades = {
+        judge: {Pair("q", f"p{number}"): int(rng.integers(0, 4)) for number in range(60)}
+        for judge in ("ann", "ben")
+    }
+    alpha = agreement(grades).alpha
+    assert math.isfinite(alpha.mean)
+    assert math.isnan(alpha.low)
+    assert math.isnan(alpha.high)

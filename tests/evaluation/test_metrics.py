@@ -281,6 +281,14 @@ def test_a_run_is_as_deep_as_its_deepest_metric_and_as_the_collection_for_conden
 # -- what is refused --------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("answer", [{"b": 0.1, "a": 0.9}, "a", ""])
+def test_scores_by_photo_and_one_text_are_no_ranking(answer):
+    with pytest.raises(InputError, match="must list photo_ids, best first, got"):
+        evaluate({"q": {"a": 1}}, {"q": answer}, ["mrr@10"])
+    with pytest.raises(InputError, match="qrels must be no name or path"):
+        evaluate("qrels.tsv", {"q": ["a"]}, ["mrr@10"])
+
+
 def test_photo_named_twice_is_refused():
     with pytest.raises(InputError, match="got 'a' twice for 'dunes'"):
         evaluate(QRELS, {"dunes": ["a", "a"]}, ["ndcg@10"])

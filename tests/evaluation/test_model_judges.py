@@ -27,7 +27,7 @@ def truth(pool):
 
 @pytest.fixture
 def people(truth, pool):
-    graded = {pair: truth[pair] for pair in pool.pairs[:80]}
+    graded = {pair: truth[pair] for pair in pool.pairs[::2]}
     return {"ann": graded, "ben": dict(graded)}
 
 
@@ -96,6 +96,13 @@ def test_what_a_model_cannot_say_stays_unjudged(pool, truth, people, tmp_path):
 def test_silence_on_what_people_graded_is_no_agreement(pool, truth, people, tmp_path):
     with pytest.raises(MismatchError, match="on 50 pairs or more"):
         run(Model(truth, silent=0.6), pool, tmp_path / "model.jsonl", people)
+
+
+def test_many_pairs_of_few_queries_are_not_enough(pool, truth, tmp_path):
+    few = {pair: truth[pair] for pair in pool.pairs if pair.query_id in ("q0", "q1", "q2", "q3")}
+    assert len(few) >= 50
+    with pytest.raises(InputError, match="of 10 queries, and write a new file, got 60 of 4"):
+        run(Model(truth), pool, tmp_path / "model.jsonl", {"ann": few})
 
 
 def test_few_pairs_of_people_are_not_enough(pool, truth, people, tmp_path):

@@ -1,6 +1,7 @@
 """What may be put in force, on which evidence, and what is refused."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from searchlab.evaluation.promotion import compare_with_current, promote
 from searchlab.evaluation.provenance.measurement import read_measurement
 from searchlab.evaluation.provenance.registry import code_of
 from searchlab.evaluation.reports import Report
+from searchlab.evaluation.results import Scores
 from searchlab.evaluation.significance import Interval
 from searchlab.files import digest_of
 from tests.support.made_results import GRAPH, MINI, PALETTE, WIDE, result
@@ -101,6 +103,21 @@ def test_the_p_value_decides_where_the_interval_of_the_difference_holds_zero(
     wide = lambda *_, **__: Interval(-0.01, -0.03, 0.01)  # noqa: E731
     monkeypatch.setattr(promotion, "bootstrap_interval", wide)
     assert compare_with_current(near, path).is_worse is is_worse
+
+
+@pytest.mark.parametrize("n_queries", [1, 3, 4])
+def test_a_handful_of_queries_shows_nothing_to_be_worse(path, n_queries):
+    def first_of(one):
+        few, scores = slice(n_queries), one.scores
+        values = {name: column[few] for name, column in scores.values.items()}
+        ids = scores.query_ids[few]
+        return replace(one, scores=Scores(ids, scores.langs[few], ids, values, scores.ms[few]))
+
+    best, lower = first_of(result(MINI)), first_of(result(PALETTE, shift=0.4))
+    in_force(path, best)
+    standing = compare_with_current(lower, path, measured=[best])
+    assert standing.difference.mean < -0.2
+    assert standing.is_worse is False
 
 
 def test_by_intervals_alone_only_what_lies_wholly_below_is_worse(path):

@@ -12,6 +12,7 @@ from searchlab.evaluation.significance import (
     bootstrap_intervals,
     holm,
     leader_tests,
+    paired_test,
     permutation_test,
     tie_groups,
 )
@@ -91,8 +92,15 @@ def test_interval_is_the_same_for_the_same_seed():
 
 @pytest.mark.parametrize(("confidence", "samples"), [(0, 9), (1, 9), (1.5, 9), (0.5, 0)])
 def test_a_share_that_is_none_and_no_samples_are_refused_each(confidence, samples):
-    with pytest.raises(InputError, match="between 0 and 1, samples above 0, got"):
+    with pytest.raises(InputError, match=r"between 0 and 1, got|an integer from 1, got"):
         bootstrap_intervals({"value": [0.5, 1]}, confidence=confidence, samples=samples)
+
+
+@pytest.mark.parametrize("samples", [0, -2, 1e4, True, "9"])
+@pytest.mark.parametrize("test", [permutation_test, paired_test])
+def test_a_number_of_combinations_is_an_integer_from_one(test, samples):
+    with pytest.raises(InputError, match="samples must be an integer from 1, got"):
+        test([0.5, 1.0], [0.25, 0.5], samples=samples)
 
 
 def test_interval_of_a_constant_has_no_width():

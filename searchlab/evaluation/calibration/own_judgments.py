@@ -44,6 +44,9 @@ class Refined(NamedTuple):
 def refine_calibration(engine: SearchEngine, judgments: Dataset, *, grade: int = 1) -> Refined:
     """Refine the scores of text queries on judgments of a library's own photos.
 
+    A dataset has no query without a relevant photo, so these do not count: scores say how likely a
+    photo is relevant to a query that has an answer.
+
     Args:
         engine: Of the library; its calibration is what is refined.
         judgments: Text queries, and photos that somebody judged; photos that nobody judged count

@@ -179,6 +179,8 @@ def bootstrap_statistic(
 ) -> Interval:
     """Estimate a statistic of summed tables, and its percentile bootstrap interval.
 
+    The ends are NaN where nothing can be said of them, as of a single cluster.
+
     Args:
         tables: (n_units, n_grades, n_grades) counts.
         clusters: (n_units,) names; units of one name are resampled together.
@@ -196,6 +198,6 @@ def bootstrap_statistic(
     cloud = statistic(resamples)
     cloud = cloud[np.isfinite(cloud)]  # undefined for resamples in which only one grade occurs
     whole = float(statistic(tables.sum(axis=0)[None])[0])
-    if not len(cloud):
+    if not len(cloud) or len(names) == 1:
         return Interval(whole, float("nan"), float("nan"))
     return Interval(whole, *map(float, np.percentile(cloud, [2.5, 97.5])))

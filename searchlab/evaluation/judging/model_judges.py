@@ -19,6 +19,7 @@ from searchlab.evaluation.judging.session import Picture, Pictures
 TENTATIVE = 0.667
 """Krippendorff's alpha from which tentative conclusions may be drawn (Content Analysis, 2004)."""
 LEAST_PAIRS = 50
+LEAST_QUERIES = 10
 
 
 @runtime_checkable
@@ -45,14 +46,15 @@ def judge_by_model(
     people: Grades,
     least_alpha: float = TENTATIVE,
     least_pairs: int = LEAST_PAIRS,
+    least_queries: int = LEAST_QUERIES,
     advance: Callable[[int], object] = lambda _number: None,
 ) -> JudgeAgreement:
     """Have a model grade a pool, and write its journal if it agrees with people; else nothing.
 
     Agreement is counted between the model and the median of the people, over the pairs of the pool
-    that both have graded. The lower end of its interval counts, so that few pairs do not pass by
-    luck. What people have graded should be drawn at random from the pool: where only easy photos
-    were graded, agreement on those is all that is shown.
+    that both have graded. The lower end of its interval over queries counts, so that few pairs do
+    not pass by luck, nor few queries. What people have graded should be drawn at random from the
+    pool: where only easy photos were graded, agreement on those is all that is shown.
 
     Args:
         judge: The model.
@@ -62,6 +64,7 @@ def judge_by_model(
         people: Judge -> pair -> grade, as `read_grades` returns them.
         least_alpha: Least lower end of the 95 % interval of Krippendorff's alpha.
         least_pairs: Least number of pairs in common.
+        least_queries: Least number of queries that these are of.
         advance: Called with 1 for each pair.
 
     Returns:
@@ -79,10 +82,12 @@ def judge_by_model(
         for photo, grade in grades.items()
     }
     common = merged.keys() & set(pool.pairs)
-    if path.exists() or len(common) < least_pairs:
+    n_queries = len({pair.query_id for pair in common})
+    if path.exists() or len(common) < least_pairs or n_queries < least_queries:
         msg = (
-            f"a model must be compared with {least_pairs} pairs of the pool that people graded, "
-            f"and write a new file, got {len(common)}, and {path} "
+            f"a model must be compared with {least_pairs} pairs of the pool that people graded, of "
+            f"{least_queries} queries, and write a new file, got {len(common)} of {n_queries}, and "
+            f"{path} "
             f"{'exists' if path.exists() else 'is new'}"
         )
         raise InputError(msg)

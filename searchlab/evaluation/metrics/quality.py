@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.errors import InputError, quote
+from searchlab.errors import InputError, quote, refuse_names
 from searchlab.evaluation.datasets.judgments import MAX_GRADE, is_grade, is_padding
 from searchlab.evaluation.metrics.names import (
     Metric,
@@ -112,6 +112,7 @@ def evaluate(qrels: Qrels, run: Run, metrics: Sequence[str]) -> dict[str, float]
         >>> evaluate(qrels, {"harbour": ["c"]}, ["ndcg@10"])
         {'ndcg@10': 0.5}
     """
+    refuse_names("what read_qrels(path) and read_run(path) return", qrels=qrels, run=run)
     return {name: float(np.mean(scores)) for name, scores in per_query(qrels, run, metrics).items()}
 
 
@@ -143,6 +144,14 @@ def _check_condensed(qrels: Qrels, metric: str, least: int) -> None:
 
 def _answers(qrels: Qrels, run: Run) -> list[list[str]]:
     """List the run's answers to each judged query, and check that they are distinct photos."""
+    for query_id, answer in run.items():
+        if isinstance(answer, str | Mapping):
+            best = "sorted(scores, key=scores.get, reverse=True)"
+            msg = (
+                f"a run must list photo_ids, best first, got {quote(answer)} for {query_id!r}; "
+                f"of scores by photo, give {best}"
+            )
+            raise InputError(msg)
     answers = [list(run.get(query_id, ())) for query_id in sorted(qrels)]
     padding = {photo for photo in set().union(*answers) if is_padding(photo)}
     for query_id, answer in zip(sorted(qrels), answers, strict=True):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from searchlab.errors import InputError, MismatchError
+from searchlab.errors import InputError, MismatchError, refuse_names
 from searchlab.evaluation.datasets import Dataset
 from searchlab.evaluation.reporting.diff_page import diff_html
 from searchlab.evaluation.reporting.paired import SAME, Change, PairedResults, Tally
@@ -125,6 +125,7 @@ def compare(
         MismatchError: The results cannot be compared; the message says what differs.
         InputError: They have no such metric.
     """
+    refuse_names("load_result(path)", a=a, b=b)
     metric = common_metric(a, b, metric)
     scores = a.scores
     first, second = a.scores.values[metric], b.scores.values[metric]

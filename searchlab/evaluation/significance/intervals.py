@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from searchlab.errors import InputError
-from searchlab.evaluation.significance.scores import check_scores, chunks, codes
+from searchlab.evaluation.significance.scores import check_samples, check_scores, chunks, codes
 from searchlab.evaluation.significance.studentised import FEW, Studentised
 
 
@@ -89,7 +89,8 @@ def bootstrap_interval(
         samples: Number of resamples.
         seed: Seed of the resampling.
         groups: (n_queries,) name of each query's group; the mean is the macro average. Queries are
-            resampled within groups.
+            resampled within groups, where those of few queries vary too little, and a single one
+            not at all: then name clusters, if only each query its own.
         clusters: (n_queries,) name of each query's cluster; a cluster is resampled as one, across
             groups.
 
@@ -135,8 +136,9 @@ def bootstrap_intervals(
     Returns:
         For each metric the macro and micro average, and the mean of every group.
     """
-    if not (0 < confidence < 1 and samples >= 1):
-        msg = f"confidence must lie between 0 and 1, samples above 0, got {confidence}, {samples}"
+    check_samples(samples)
+    if not 0 < confidence < 1:
+        msg = f"confidence must lie between 0 and 1, got {confidence}"
         raise InputError(msg)
     columns = {name: check_scores(name, scores) for name, scores in values.items()}
     if not columns:

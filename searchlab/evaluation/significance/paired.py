@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from searchlab.errors import InputError
-from searchlab.evaluation.significance.scores import check_scores, chunks, codes
+from searchlab.evaluation.significance.scores import check_samples, check_scores, chunks, codes
 from searchlab.evaluation.significance.studentised import FEW, Studentised
 
 
@@ -118,6 +118,7 @@ def permutation_test(
         information retrieval evaluation, CIKM 2007.
         Phipson and Smyth, Permutation p-values should never be zero, SAGMB 9, 2010.
     """
+    check_samples(samples)
     shares = contributions(a, b, groups=groups, clusters=clusters)
     slack = 1e-12 * max(1.0, float(np.abs(shares).max()))
     shares = shares[np.abs(shares) > slack]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from searchlab.errors import InputError
+from searchlab.errors import InputError, quote
 
 _CELLS = 4_000_000  # random numbers held at once
 
@@ -58,3 +58,14 @@ def chunks(samples: int, width: int) -> Iterator[tuple[int, int]]:
     step = max(1, _CELLS // width)
     for start in range(0, samples, step):
         yield start, min(start + step, samples)
+
+
+def check_samples(samples: object) -> None:
+    """Check a number of resamples or combinations.
+
+    Raises:
+        InputError: It is no integer from 1.
+    """
+    if isinstance(samples, bool) or not isinstance(samples, int) or samples < 1:
+        msg = f"samples must be an integer from 1, got {quote(samples)}"
+        raise InputError(msg)

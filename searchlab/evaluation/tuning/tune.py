@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.config.operating_points import OperatingPoints
+from searchlab.errors import refuse_names
 from searchlab.evaluation.tuning.index_costs import MAX_QUERIES, Ask, Measured, measure
 from searchlab.library.library import Library
 from searchlab.models.protocol import Embeddings, towers_of
@@ -53,6 +54,7 @@ def measure_library(
     library: Library, *, seconds: float = 45.0, seed: int = 0, progress: Progress | None = None
 ) -> Measured:
     """Measure as `tune` does, and return the whole measurement."""
+    refuse_names("open_library(folder)", library=library)
     engine = library.engine
     order = np.random.default_rng(seed).permutation(len(engine.table))
     texts = _ask_by_texts(engine, order)

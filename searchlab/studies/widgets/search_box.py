@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from searchlab.config import Config
-from searchlab.errors import InputError, quote
+from searchlab.errors import InputError, quote, refuse_names
 from searchlab.evaluation.answering_widget import AnsweringWidget, traitlets
 from searchlab.evaluation.results import system_name
 from searchlab.library.library import Library
@@ -75,6 +75,7 @@ class SearchBox(AnsweringWidget):
             InputError: `per_page` is out of range.
             NotFoundError: Nothing was indexed yet.
         """
+        refuse_names("open_library(folder)", library=library)
         if not 1 <= per_page <= 100:
             msg = f"per_page must be from 1 to 100, got {per_page!r}"
             raise InputError(msg)

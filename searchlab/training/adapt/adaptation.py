@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from searchlab.errors import ConflictError, InputError
+from searchlab.errors import ConflictError, InputError, refuse_names
 from searchlab.library.cache import ContentCache
 from searchlab.library.library import Library
 from searchlab.models import load_model
@@ -163,6 +163,7 @@ def adapt(
         InputError: A model that cannot be adapted, or too few captioned photos.
         ConflictError: `out` exists already, or another process writes to the library.
     """
+    refuse_names("open_library(folder)", library=library)
     progress, settings = progress or Progress(), settings or TrainingSettings()
     base = _load_base(library, model)
     folder = Path(out) if out is not None else library.folder / MODELS_FOLDER / "adapted"

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from searchlab.config import Config
 from searchlab.config.calibration import UNCALIBRATED, Calibration, Curve
-from searchlab.errors import InputError, MismatchError, NotFoundError, SearchlabError
+from searchlab.errors import InputError, MismatchError, NotFoundError, SearchlabError, refuse_names
 from searchlab.evaluation.significance import Interval
 from searchlab.library.cache import ContentCache
 from searchlab.library.embed import embed_pictures
@@ -157,6 +157,7 @@ def migrate(
         NotFoundError: Nothing was indexed yet.
         ConflictError: Another process writes to the library.
     """
+    refuse_names("open_library(folder)", library=library)
     progress = progress or Progress()
     model = _load_new(new)
     with library.writing(), library.cache() as cache:
