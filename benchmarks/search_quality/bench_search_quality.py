@@ -38,6 +38,11 @@ MODELS = (
     "hybrid:mini=0.85,palette=0.15",
 )
 METRICS = ("ndcg@10", "success@5", "recall@10", "mrr@10")
+_GROUNDS = {
+    "demo": "Abroad: `mini` was taught on none of these photos; it ships with searchlab.",
+    "flickr8k": "Home: photos of the kind that `mini` was taught on; needs `SEARCHLAB_DATASETS`.",
+}
+"""How the name of a dataset begins -> on which ground it stands."""
 
 
 def sample_languages(dataset: Dataset, *, least: int, most: int) -> Dataset:
@@ -52,6 +57,13 @@ def list_configs(dataset: Dataset) -> list[Config]:
     has_descriptions = any(record.get("source_description") for record in dataset.records)
     models = [spec for spec in MODELS if has_descriptions or "captions" not in spec]
     return grid(models, ["exact"]) + grid(["mini"], ["hnsw"], step_rows=0, depth=50)
+
+
+def describe_ground(dataset: str) -> str:
+    """Say above a table whether it is of photos like those that the model was taught on."""
+    said = next((of for at, of in _GROUNDS.items() if dataset.startswith(at)), None)
+    both = "[At home and abroad](../README.md#at-home-and-abroad) shows both."
+    return "" if said is None else f"{said} {both}\n\n"
 
 
 def main() -> None:
@@ -81,7 +93,7 @@ def main() -> None:
         runner=None if options.on is None else open_runner(options.on),
     )
     table = options.out / BENCHMARK / f"{dataset.name}.md"
-    table.write_text(report.markdown(), encoding="utf-8")
+    table.write_text(f"{describe_ground(dataset.name)}{report.markdown()}", encoding="utf-8")
     sys.stdout.write(report.text(languages=not options.smoke) + "\n")
 
 

@@ -30,6 +30,8 @@ _GROUND = {
     "facets": "made records",
     "opening": "made",
     "deep_pages/spliced": "real texts",
+    "embedding": "bundled and drawn photos",
+    "http": "bundled photos",
 }
 """How the path of a record begins -> whether what was searched was made or real."""
 

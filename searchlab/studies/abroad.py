@@ -62,7 +62,7 @@ GROUNDS: Final = (
     Ground("the same, Portuguese", True, "flickr8k-abroad", 0, ("pt",)),
     Ground("the same, Hindi", True, "flickr8k-abroad", 0, ("hi",)),
     Ground("the same, Dutch", True, "flickr8k-abroad", 0, ("nl",)),
-    Ground("the same, five more, 30 queries each", False, "flickr8k-abroad", 0,
+    Ground("the same, five more, 30 queries each", True, "flickr8k-abroad", 0,
            ("es", "id", "ja", "ru", "tr")),
     Ground("bundled photographs and cut-outs", False, "demo"),
     Ground("bundled photographs alone", False, "demo", 0, (), True),
