@@ -131,6 +131,7 @@ def _open(settings: Settings, stack: AsyncExitStack) -> Services:
         show_places=settings.show_places,
         open_vectors=None if shards is None else shards.open_vectors,
     )
+    stack.callback(live_library.close)
     shared = Path(settings.run_folder) if settings.run_folder else None
     database = open_database(
         settings.database_url or sqlite_url(settings.data), notes=shared and shared / "database"

@@ -26,7 +26,12 @@ from searchlab.errors import ConflictError, DataError, NotFoundError, SearchlabE
 from searchlab.library.library import Library
 from searchlab.library.manifests import check_file, parse_manifest
 from searchlab.library.retention import number_of
-from searchlab.library.snapshots import check_snapshot, current_id, take_snapshot
+from searchlab.library.snapshots import (
+    check_snapshot,
+    current_id,
+    put_in_force,
+    take_snapshot,
+)
 from searchlab.progress import Progress
 
 FORMAT: Final = 1
@@ -140,6 +145,9 @@ def pull(
                 f"{here}, which never was; pull into another folder, or replace it with `--replace`"
             )
             raise ConflictError(msg)
+        if _is_whole(library.folder, snapshot_id):  # brought by a pull that died then
+            put_in_force(library.folder, snapshot_id)
+            return Published(snapshot_id, len(files), 0, 0)
         with progress.step("copying from the address", len(files), unit="files") as step:
 
             def fetch(name: str, target: Path) -> None:
@@ -228,8 +236,13 @@ def _identity(library: Library) -> str:
 
 def _is_sound(folder: Path, snapshot_id: str) -> bool:
     try:
-        if current_id(folder) != snapshot_id:
-            return False
+        return current_id(folder) == snapshot_id and _is_whole(folder, snapshot_id)
+    except SearchlabError:
+        return False
+
+
+def _is_whole(folder: Path, snapshot_id: str) -> bool:
+    try:
         check_snapshot(folder, snapshot_id)
     except SearchlabError:
         return False

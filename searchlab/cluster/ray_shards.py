@@ -29,6 +29,7 @@ from searchlab.cluster.sharded_index import ShardedIndex
 from searchlab.config import Config
 from searchlab.errors import SearchlabError, UnavailableError
 from searchlab.library.library import Library
+from searchlab.library.snapshots import current_id
 from searchlab.photos.table import PhotoTable
 
 
@@ -61,8 +62,9 @@ class RayShards:
             ranges = cut_table(table, self._plan.n_shards, self._firsts)
             places = [Place(snapshot_id, digest, rows.start, rows.stop) for rows in ranges]
             dims = self._open(places)
-            self._firsts = first_ids(table, ranges)
-            write_cut(folder, self._firsts)
+            if snapshot_id == current_id(folder):  # an older one, of a cursor, moves no cut
+                self._firsts = first_ids(table, ranges)
+                write_cut(folder, self._firsts)
         replicas = [
             [_asker(replica, place) for replica in some]
             for some, place in zip(self.actors.shards, places, strict=True)

@@ -16,6 +16,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from filelock import FileLock
+
 from searchlab.cluster.connecting import parse_address
 from searchlab.cluster.parts import (
     PLAN,
@@ -116,6 +118,20 @@ class RayRunner:
             SearchlabError: Ray cannot be reached, or a task failed again and again.
             MismatchError: Workers have another model of that name.
         """
+        own = thumbnails.parent / "cluster"
+        own.mkdir(parents=True, exist_ok=True)
+        # Whoever else embeds for this library would take this run for one that died.
+        with FileLock(own / "embedding.lock"):
+            return self._embed(files, models, cache, thumbnails, progress)
+
+    def _embed(
+        self,
+        files: Mapping[str, Path],
+        models: Sequence[Embedder],
+        cache: ContentCache,
+        thumbnails: Path,
+        progress: Progress,
+    ) -> list[Skipped]:
         store = Store(self._work_of(thumbnails.parent), **self.store_options)
         work = store.address  # absolute: workers stand in folders of their own
         if not store.is_shared:

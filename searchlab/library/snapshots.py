@@ -13,7 +13,8 @@ import os
 import re
 import shutil
 import tokenize
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -127,14 +128,14 @@ def write_snapshot(
     Returns:
         The new snapshot's name, or that of the one in force where nothing changed.
     """
-    partial = _partial(folder)
-    table.save(partial / _PHOTOS)
-    Facets(table).save(partial / _FACETS)
-    np.save(partial / _VECTORS, vectors)
-    index.save(partial)
-    words.save(partial)
-    names = sorted(path.name for path in partial.iterdir())
-    files = {name: seal(partial / name) for name in names}
+    with _unfinished(folder) as partial:
+        table.save(partial / _PHOTOS)
+        Facets(table).save(partial / _FACETS)
+        np.save(partial / _VECTORS, vectors)
+        index.save(partial)
+        words.save(partial)
+        names = sorted(path.name for path in partial.iterdir())
+        files = {name: seal(partial / name) for name in names}
     manifest = {
         "format": FORMAT,
         "config": config.to_dict(),
@@ -164,14 +165,14 @@ def rewrite_snapshot(folder: Path, snapshot_id: str, config: Config) -> str:
     """
     place = folder / "snapshots" / snapshot_id
     manifest = read_manifest(place)
-    partial = _partial(folder)
-    for name, sealed in manifest["files"].items():
-        check_file(place / name, sealed, whole=False)
-        try:
-            os.link(place / name, partial / name)
-        except OSError:  # a file system without links
-            shutil.copyfile(place / name, partial / name)
-            seal(partial / name)
+    with _unfinished(folder) as partial:
+        for name, sealed in manifest["files"].items():
+            check_file(place / name, sealed, whole=False)
+            try:
+                os.link(place / name, partial / name)
+            except OSError:  # a file system without links
+                shutil.copyfile(place / name, partial / name)
+                seal(partial / name)
     manifest |= {"config": config.to_dict(), "config_id": config.config_id}
     return _swap_in(folder, partial, manifest, replace_equal=False)
 
@@ -193,7 +194,11 @@ def adopt_snapshot(folder: Path, source: Path) -> str:
 
 
 def take_snapshot(
-    folder: Path, manifest: dict[str, Any], fetch: Callable[[str, Path], None], *, number: int = 1
+    folder: Path,
+    manifest: dict[str, Any],
+    fetch: Callable[[str, Path], None],
+    *,
+    number: int | None = None,
 ) -> str:
     """Bring the files of a snapshot from elsewhere and swap it in; returns its name here.
 
@@ -201,18 +206,26 @@ def take_snapshot(
         folder: The library.
         manifest: From `parse_manifest`.
         fetch: Writes the file of a name to a path, as it was sealed; raises where it cannot.
-        number: The least number that its name begins with.
+        number: What its name begins with, in place of the next number. What is there under the
+            same name is replaced.
     """
-    partial = _partial(folder)
-    try:
+    with _unfinished(folder) as partial:
         for name, sealed in manifest["files"].items():
             fetch(name, partial / name)
             if seal(partial / name)["bytes"] != sealed["bytes"]:
                 raise DataError(broken(partial / name, "another size"))
+    return _swap_in(folder, partial, manifest, replace_equal=True, number=number)
+
+
+@contextmanager
+def _unfinished(folder: Path) -> Iterator[Path]:
+    """Make a folder for a new snapshot; where its files cannot be written, none of them stays."""
+    partial = _partial(folder)
+    try:
+        yield partial
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
-    return _swap_in(folder, partial, manifest, replace_equal=True, number=number)
 
 
 def _partial(folder: Path) -> Path:
@@ -232,7 +245,7 @@ def _swap_in(
     manifest: dict[str, Any],
     *,
     replace_equal: bool,
-    number: int = 1,
+    number: int | None = None,
 ) -> str:
     snapshots = partial.parent
     text = json.dumps(manifest, indent=1, sort_keys=True)
@@ -242,17 +255,33 @@ def _swap_in(
         shutil.rmtree(partial)
         drop_old(snapshots, before, retention)
         return before
-    number = max(number, 1 + max(map(number_of, snapshots.iterdir()), default=0))
+    if number is None:
+        number = 1 + max(map(number_of, snapshots.iterdir()), default=0)
     snapshot_id = f"{number:06d}-{digest}"
     write_atomically(partial / "manifest.json", text.encode())
     sync_folder(partial)
-    partial.rename(snapshots / snapshot_id)
+    place, aside = snapshots / snapshot_id, snapshots / f"{DROPPED}{snapshot_id}"
+    if place.exists():  # damaged, or it would not be brought again
+        place.rename(aside)
+    partial.rename(place)
     sync_folder(snapshots)
-    if before is not None and (snapshots / before).is_dir():
-        note_end(snapshots / before)
-    write_atomically(folder / "CURRENT", f"{snapshot_id}\n".encode())
-    drop_old(snapshots, snapshot_id, retention)
+    shutil.rmtree(aside, ignore_errors=True)
+    put_in_force(folder, snapshot_id)
     return snapshot_id
+
+
+def put_in_force(folder: Path, snapshot_id: str) -> None:
+    """Make a snapshot that is there the one in force, and drop those that need not stay.
+
+    Args:
+        folder: The library, which nobody else writes to.
+        snapshot_id: The snapshot.
+    """
+    snapshots, before = folder / "snapshots", _last_id(folder)
+    if before not in (None, snapshot_id) and (snapshots / str(before)).is_dir():
+        note_end(snapshots / str(before))
+    write_atomically(folder / "CURRENT", f"{snapshot_id}\n".encode())
+    drop_old(snapshots, snapshot_id, read_retention(folder))
 
 
 def _last_id(folder: Path) -> str | None:

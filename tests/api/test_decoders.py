@@ -257,3 +257,11 @@ def test_scans_that_are_repeated_are_refused_before_anything_is_decoded(monkeypa
         check_effort(content)
     assert caught.value.reason == "too complex"
     assert check_effort(repeated_scans(300, 9)) <= MAX_EFFORT
+
+
+def test_where_no_process_stays_alive_a_large_picture_is_given_up(monkeypatch):
+    monkeypatch.setattr(module, "_COMMAND", ("false",))
+    with contextlib.closing(Decoders(60)) as decoders:
+        with pytest.raises(MemoryError, match="must stay alive, got 5 that ended at once"):
+            decoders.decode(bytes(1 << 20), 64)
+        assert decoders.pids == []

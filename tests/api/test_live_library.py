@@ -1,5 +1,6 @@
 """Blue and green: new states of the library come in while it is being served."""
 
+import threading
 import time
 from dataclasses import replace
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from searchlab.api.snapshots import live_library as module
 from searchlab.api.snapshots.live_library import LiveLibrary
 from searchlab.config import Config
 from searchlab.errors import DataError
@@ -255,3 +257,31 @@ def test_texts_that_were_embedded_are_known_in_the_next_state(served, place, mon
 
     monkeypatch.setattr(model, "encode_texts", refuse)
     assert len(first_page(served.client, q="a very blue sea")[0]) == 10
+
+
+def test_a_cursor_of_an_older_state_that_takes_long_to_open_is_busy_and_stops_nothing_else(
+    served, place, monkeypatch
+):
+    _, cursor = first_page(served.client, q="red", per_page=4)
+    put(place, 700)
+    index(place)
+    wait_for(served, place / "library")
+    live_library, opened = served.app.services.live_library, threading.Event()
+    open_kept = live_library.library.open_kept
+
+    def slowly(snapshot_id):
+        opened.wait(30)
+        return open_kept(snapshot_id)
+
+    monkeypatch.setattr(live_library.library, "open_kept", slowly)
+    monkeypatch.setattr(module, "_OPENING_S", 0.05)
+    for _ in range(8):
+        answer = served.client.get(SEARCH, params={"cursor": cursor})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "OVERLOADED")
+    # Threads that all share are free: a picture is read in one.
+    picture = (place / "photos" / "000.png").read_bytes()
+    answer = served.client.post(SEARCH, files={"image": ("a.png", picture)})
+    assert answer.status_code == 200
+    opened.set()
+    monkeypatch.setattr(module, "_OPENING_S", 10.0)
+    assert served.client.get(SEARCH, params={"cursor": cursor}).status_code == 200

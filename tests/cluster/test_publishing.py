@@ -198,6 +198,40 @@ def test_damage_here_is_mended_by_pulling_again(indexed, elsewhere, store):
         elsewhere.check()
     assert pull(store, elsewhere).n_copied > 0
     assert elsewhere.check()
+    assert current_id(elsewhere.folder) == current_id(indexed.folder)
+    assert pull(store, elsewhere).n_copied == 0
+
+
+def test_a_pull_that_died_before_it_put_its_snapshot_in_force_is_gone_on_with(
+    indexed, elsewhere, store, put, index
+):
+    push(indexed, store)
+    first = pull(store, elsewhere).snapshot_id
+    put("green.png", "#15b01a")
+    index()
+    second = push(indexed, store).snapshot_id
+    pull(store, elsewhere)
+    (elsewhere.folder / "CURRENT").write_text(f"{first}\n")
+    done = pull(store, elsewhere)
+    assert (done.snapshot_id, done.n_copied) == (second, 0)
+    assert current_id(elsewhere.folder) == second
+    assert pull(store, elsewhere).snapshot_id == second
+
+
+def test_an_older_snapshot_that_is_published_again_is_pulled_under_its_name(
+    indexed, elsewhere, store, put, index
+):
+    push(indexed, store)
+    first = current_id(indexed.folder)
+    pull(store, elsewhere)
+    put("green.png", "#15b01a")
+    index()
+    push(indexed, store)
+    pull(store, elsewhere)
+    (indexed.folder / "CURRENT").write_text(f"{first}\n")
+    push(indexed, store, replace=True)
+    for _ in range(2):
+        assert pull(store, elsewhere).snapshot_id == current_id(elsewhere.folder) == first
 
 
 def test_nothing_to_push_and_nothing_to_pull(library, elsewhere, store):

@@ -4,16 +4,19 @@ import json
 import subprocess
 import sys
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from filelock import FileLock
 from PIL import Image
 
 from searchlab.cluster.runners import RayRunner, open_runner
 from searchlab.errors import InputError, MissingExtraError, SearchlabError
+from searchlab.library.cache import ContentCache
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library
 from searchlab.progress import Progress
@@ -343,3 +346,20 @@ def test_the_command_embeds_on_ray_of_its_own(ray, photos, tmp_path, run):
     assert f"{N_PHOTOS} photos: {N_PHOTOS} added" in done.out
     assert not ray.is_initialized()
     assert not Path(tmp_path, "library", "cluster", "PLAN.json").exists()
+
+
+def test_two_that_embed_for_one_library_take_turns(tmp_path):
+    """The second one would take the parts of the first one for those of a run that died."""
+    pytest.importorskip("fsspec", reason="fsspec: pip install 'searchlab[cluster]'")
+    (tmp_path / "cluster").mkdir()
+
+    def embed():
+        with ContentCache(tmp_path / "cache.db") as cache:
+            return RayRunner("local").embed({}, [], cache, tmp_path / "small", Progress())
+
+    with ThreadPoolExecutor(1) as pool:
+        with FileLock(tmp_path / "cluster" / "embedding.lock"):
+            second = pool.submit(embed)
+            with pytest.raises(TimeoutError):
+                second.result(0.3)
+        assert second.result(30) == []

@@ -6,11 +6,12 @@ import os
 import shutil
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from searchlab.cluster import shard_files
+from searchlab.cluster import ray_shards, shard_files
 from searchlab.cluster.shard_files import (
     Place,
     cut_table,
@@ -231,3 +232,18 @@ def test_a_cut_that_cannot_be_kept_is_told_and_stops_nobody(tmp_path, caplog):
         caplog.clear()
         write_cut(tmp_path, ["a", "d"])
     assert (read_cut(tmp_path, 2), caplog.text) == (["a", "d"], "")
+
+
+def test_an_older_snapshot_that_a_cursor_opens_moves_no_cut(make_table, tmp_path, monkeypatch):
+    plan = SimpleNamespace(n_shards=2, timeout_s=1.0)
+    actors = SimpleNamespace(plan=plan, shards=[[None], [None]], is_lost=lambda *_: False)
+    monkeypatch.setattr(ray_shards, "manifest_digest", lambda *_: "digest")
+    monkeypatch.setattr(ray_shards, "_asker", lambda *_: None)
+    monkeypatch.setattr(ray_shards.RayShards, "_open", lambda _, places: [4 for _ in places])
+    older, current = (table_of(make_table, [10, 20, n, 40]) for n in (30, 31))
+    shards = ray_shards.RayShards(tmp_path, actors)
+    (tmp_path / "CURRENT").write_text("000002-00000002\n")
+    shards.open_vectors(tmp_path, "000002-00000002", Config(), current)
+    firsts = read_cut(tmp_path, 2)
+    shards.open_vectors(tmp_path, "000001-00000001", Config(), older)
+    assert read_cut(tmp_path, 2) == firsts == shards._firsts

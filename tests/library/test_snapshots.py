@@ -195,6 +195,7 @@ def test_a_full_disk_leaves_the_state_in_force(folder, save, monkeypatch):
     monkeypatch.setattr(np, "save", full)
     with pytest.raises(OSError, match="No space"):
         save(["a", "b"])
+    assert names_in(folder) == [first]  # what was written takes no room that others need
     monkeypatch.undo()
     assert current_id(folder) == first
     open_snapshot(folder, first)

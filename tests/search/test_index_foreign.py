@@ -1,6 +1,7 @@
 """Engines elsewhere: addresses, tables that come and go, and what is promised over them."""
 
 import gc
+import json
 import sys
 from dataclasses import replace
 
@@ -12,7 +13,13 @@ from hypothesis import strategies as st
 from searchlab.api.wire.errors import problem_of
 from searchlab.config import Config
 from searchlab.config.indexes import ENGINES
-from searchlab.errors import DataError, InputError, MissingExtraError, UnavailableError
+from searchlab.errors import (
+    DataError,
+    InputError,
+    MismatchError,
+    MissingExtraError,
+    UnavailableError,
+)
 from searchlab.evaluation.metrics import recall_at_k
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import open_library
@@ -174,6 +181,42 @@ def test_rows_of_another_library_are_refused(tmp_path, config, vectors):
     (folder / "engine.json").write_text("{}")
     with pytest.raises(DataError, match="must name this snapshot's table"):
         open_index(folder, vectors, config, labels=np.arange(N))
+
+
+@pytest.mark.slow
+def test_names_that_others_chose_for_their_tables_are_no_statements(tmp_path, vectors):
+    """A role that may make tables could have ours run what it likes, when old ones are dropped."""
+    forgotten = json.dumps({"fingerprint": "", "library": "", "made": 0})
+    psql("CREATE TABLE invoices ()")
+    for name in ("searchlab_x; DROP TABLE invoices; --", "searchlab_" + "A" * 32):
+        psql(f'CREATE TABLE "{name}" ()')
+        psql(f"COMMENT ON TABLE \"{name}\" IS '{forgotten}'")
+    index = build_index(vectors[:300], Config(index=index_kinds.named("pgvector")))
+    index.save(snapshot(tmp_path, 1))
+    psql("DROP TABLE invoices")
+    upper = "searchlab_" + "A" * 32
+    index.engine.drop(upper)
+    psql(f'CREATE TABLE "{upper}" ()')  # it was gone
+
+
+def test_a_table_that_cannot_be_dropped_fails_no_save(tmp_path, config, vectors, monkeypatch):
+    first, second = build_index(vectors[:300], config), build_index(vectors[:310], config)
+    old = snapshot(tmp_path, 1)
+    first.save(old)
+    (old / "engine.json").unlink()
+
+    def refuse(name):
+        msg = "must be owner of table"
+        raise MismatchError(msg)
+
+    monkeypatch.setattr(second.engine, "drop", refuse)
+    new = snapshot(tmp_path, 2)
+    second.save(new)
+    monkeypatch.undo()
+    check_same(
+        open_index(new, vectors[:310], config, labels=np.arange(310)).search(vectors[:3], 5),
+        second.search(vectors[:3], 5),
+    )
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from searchlab.sources.fetch import client as client_module
 from searchlab.sources.fetch.addresses import PinnedTransport
 from searchlab.sources.fetch.client import PoliteClient, open_client
 from searchlab.sources.fetch.downloads import Limits, RetryLaterError, download
-from searchlab.sources.fetch.records_and_pictures import fetch, fetch_pictures
+from searchlab.sources.fetch.records_and_pictures import _RecordFile, fetch, fetch_pictures
 from searchlab.sources.source import Source, pages
 from tests.support.stand_in import StandIn
 from tests.support.upstream import FLICKR, PEXELS, changed
@@ -230,6 +230,18 @@ def test_fetching_again_asks_nothing_again(boats, make_api, client, tmp_path, se
     report = fetch(make_api(boats), client, "boats", tmp_path / "out", pages=5)
     assert (report.new, report.fetched, report.there) == (0, 0, 3)
     assert len(server.requests) == n_requests
+
+
+def test_a_record_that_is_again_what_it_once_was_is_the_last_one_of_its_photo(tmp_path):
+    path, source = tmp_path / "pexels.jsonl", SOURCES["pexels"]
+    a = json.loads(json.dumps(PEXELS))
+    b = a | {"photographer": "Somebody else"}
+    for _ in range(2):  # and again where the file is read anew
+        lines = _RecordFile(path, source)
+        assert [lines.add(entry) for entry in (a, b, b, a)][1:] == [True, False, True]
+        assert not lines.add(a)
+    assert json.loads(path.read_text().splitlines()[-1]) == a
+    assert [lines.add("no record") for _ in range(2)] == [True, False]
 
 
 def test_an_interrupted_walk_goes_on_where_it_stopped(boats, make_api, client, tmp_path, server):

@@ -27,6 +27,8 @@ _OUT_OF_TIME = -signal.SIGXCPU
 _OWN_SHARE = 0.5
 # One process stays for the next picture; of a wave the others end when they were idle so long.
 _IDLE_S = 30.0
+# Several may have died while they were idle; one after the other does where none can start.
+_TRIES = 5
 
 
 class TooSlowError(Exception):
@@ -67,7 +69,7 @@ class Decoders:
             TooBusyError: Others take the time that it would need.
             MemoryError: No process can be started.
         """
-        while True:
+        for _ in range(_TRIES):
             process = self._take()
             try:
                 return process.decode(content, input_size, self._timeout_s)
@@ -75,6 +77,8 @@ class Decoders:
                 continue
             finally:
                 self._give_back(process)
+        msg = f"a process that decodes must stay alive, got {_TRIES} that ended at once"
+        raise MemoryError(msg)
 
     def _take(self) -> _Process:
         with self._lock:

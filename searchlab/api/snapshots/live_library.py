@@ -18,9 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from searchlab.api.http.threads import Threads
 from searchlab.api.snapshots.encoded_photos import EncodedPhotos
 from searchlab.api.snapshots.facet_lists import FacetLists
 from searchlab.api.snapshots.lazy import Lazy
+from searchlab.api.wire.errors import overloaded
 from searchlab.errors import ExpiredCursorError, NotFoundError
 from searchlab.library.library import open_library
 from searchlab.library.snapshots import OpenVectors, current_id
@@ -40,6 +42,8 @@ _TRIALS = 5  # the quickest of so many counts, since other processes may disturb
 _SHORT_TEXT = 100
 _SHORT_DEPTH = 1_000
 _LONGEST_WAIT_S = 5.0
+# How long a request waits for an older snapshot to be opened.
+_OPENING_S = 10.0
 _FEW_PHOTOS = 50_000
 
 
@@ -128,6 +132,8 @@ class LiveLibrary:
         self._mark = self._read_mark()
         self._current = self._serve(self.library.engine)
         self._older: dict[str, ServedSnapshot] = {}
+        # Of their own: an older snapshot waits for one that is being opened, perhaps on a cluster.
+        self._opening = Threads("older", 2, waiting=32)
 
     @property
     def current(self) -> ServedSnapshot:
@@ -139,11 +145,16 @@ class LiveLibrary:
 
         Raises:
             ExpiredCursorError: The library has removed it.
+            HttpProblem: It is not open in time, or too many wait for it (503).
         """
         current = self._current
         if snapshot_id == current.engine.snapshot_id:
             return current
-        engine, live = await asyncio.to_thread(self.library.open_kept, snapshot_id)
+        try:
+            async with asyncio.timeout(_OPENING_S):
+                engine, live = await self._opening.run(self.library.open_kept, snapshot_id)
+        except TimeoutError:
+            raise overloaded() from None
         older = self._older.get(snapshot_id)
         if older is None or older.engine is not engine or older.live is not live:
             older = ServedSnapshot(
@@ -156,6 +167,10 @@ class LiveLibrary:
             )
             self._older = {snapshot_id: older}
         return older
+
+    def close(self) -> None:
+        """Wait for the older snapshots that are being opened."""
+        self._opening.close()
 
     async def watch(
         self,

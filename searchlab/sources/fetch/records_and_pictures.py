@@ -19,7 +19,7 @@ from typing import Any
 
 import httpx
 
-from searchlab.errors import InputError, NotFoundError
+from searchlab.errors import InputError, NotFoundError, SearchlabError
 from searchlab.photos.licenses import refusal
 from searchlab.photos.photo import URL_SIZES
 from searchlab.photos.sidecar import Skipped
@@ -29,6 +29,7 @@ from searchlab.sources.fetch.client import PoliteClient
 from searchlab.sources.fetch.downloads import Limits, RetryLaterError, download
 from searchlab.sources.picture_store import PictureStore
 from searchlab.sources.record import SourceRecord
+from searchlab.sources.source import Source
 
 _NEAREST = ("regular", "large", "small", "full", "thumb")
 
@@ -89,7 +90,7 @@ def fetch(
     _check(query, pages, size)
     report = FetchReport(folder / f"{api.source.name}.jsonl")
     folder.mkdir(parents=True, exist_ok=True)
-    store, lines = PictureStore(folder), _RecordFile(report.dump)
+    store, lines = PictureStore(folder), _RecordFile(report.dump, api.source)
     with progress.step(f"fetching from {api.source.title}", unit="photos") as step:
         for where, answer in _answers(api, query, pages, report.problems):
             for entry, item in read_api_answer(where, answer, api.source):
@@ -236,26 +237,33 @@ def _download(
 
 
 class _RecordFile:
-    """A JSONL file to which lines are added that it does not have yet."""
+    """A JSONL file whose last line about a photo counts, to which lines are added that say more."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._known: set[bytes] = set()
+    def __init__(self, path: Path, source: Source) -> None:
+        self._path, self._source = path, source
+        self._last: dict[str, bytes] = {}
         self._broken = False
         if path.is_file():
             with path.open("rb") as lines:
                 for line in lines:
-                    self._known.add(hashlib.sha256(line.rstrip(b"\n")).digest())
+                    said = line.rstrip(b"\n")
+                    self._last[self._photo_of(said)] = hashlib.sha256(said).digest()
                     self._broken = not line.endswith(b"\n")
 
     def add(self, entry: Any) -> bool:
-        """Append an entry if it is new; return whether it was."""
+        """Append an entry if the last one about its photo is another; return whether it was."""
         line = json.dumps(entry, ensure_ascii=True, sort_keys=True).encode()
-        digest = hashlib.sha256(line).digest()
-        if digest in self._known:
+        photo, digest = self._photo_of(line), hashlib.sha256(line).digest()
+        if self._last.get(photo) == digest:
             return False
         with self._path.open("ab") as file:
             file.write((b"\n" if self._broken else b"") + line + b"\n")
-        self._known.add(digest)
+        self._last[photo] = digest
         self._broken = False
         return True
+
+    def _photo_of(self, line: bytes) -> str:
+        try:
+            return self._source.record(json.loads(line)).source_photo_id
+        except (ValueError, SearchlabError, RecursionError):  # no record: known by all of it
+            return hashlib.sha256(line).hexdigest()

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from searchlab.errors import DataError, MismatchError, MissingExtraError, UnavailableError
 from searchlab.models.protocol import Embeddings
 from searchlab.search.indexes.foreign.foreign_index import ForeignIndex
-from searchlab.search.indexes.foreign.tables import PREFIX, REMEDY, Engine, Owned, Table
+from searchlab.search.indexes.foreign.tables import PREFIX, REMEDY, Engine, Owned, Table, is_ours
 
 _Answer = TypeVar("_Answer")
 # Connections of a parent process, kept so that no finalizer here ends them for it.
@@ -148,11 +148,14 @@ class PostgresTables(Engine):
         )
         found = self._run(lambda connection: connection.execute(statement, (PREFIX,)).fetchall())
         pairs = [(str(name), Owned.of_json(text)) for name, text in found]
-        return {name: owned for name, owned in pairs if owned is not None}
+        return {name: owned for name, owned in pairs if owned is not None and is_ours(name)}
 
     def drop(self, name: str) -> None:
         """Drop it; a search under way ends first; see `Engine.drop`."""
-        self._run(lambda connection: connection.execute(f"DROP TABLE IF EXISTS {name}"))
+        from psycopg import sql
+
+        drop = sql.SQL("DROP TABLE IF EXISTS {}").format(sql.Identifier(name))
+        self._run(lambda connection: connection.execute(drop))
 
     # -- connections ----------------------------------------------------------------------------
 

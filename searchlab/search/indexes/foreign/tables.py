@@ -10,9 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import re
 import time
 import uuid
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
@@ -21,12 +23,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.errors import DataError, quote
+from searchlab.errors import DataError, SearchlabError, quote
 from searchlab.files import write_atomically
 from searchlab.models.protocol import Embeddings
 
 FILE = "engine.json"
 PREFIX = "searchlab_"
+_NAME = f"^{PREFIX}[0-9a-f]{{32}}$"
 REMEDY = "write it again with `searchlab index --rebuild`"
 _FORGOTTEN_S = 7 * 86_400.0  # how long a built table may wait to be saved
 _PROBES = 64  # rows of which the fingerprint is taken
@@ -56,7 +59,7 @@ class _Named(msgspec.Struct):
     """What a snapshot's folder says of a table, which a stranger may have written."""
 
     engine: str
-    name: Annotated[str, msgspec.Meta(pattern=f"^{PREFIX}[0-9a-f]{{32}}$")]
+    name: Annotated[str, msgspec.Meta(pattern=_NAME)]
     n_rows: Annotated[int, msgspec.Meta(ge=0)]
     fingerprint: str
 
@@ -129,6 +132,11 @@ class Engine(ABC):
         """Delete a table if it is there."""
 
 
+def is_ours(name: str) -> bool:
+    """Tell whether a table may be one of a library; others choose names for theirs, too."""
+    return re.match(_NAME, name) is not None
+
+
 def fingerprint_of(vectors: Embeddings) -> str:
     """Hash the shape of (n_photos, dim) rows and some of them."""
     digest = hashlib.sha256(repr(vectors.shape).encode())
@@ -157,7 +165,9 @@ def save_name(engine: Engine, table: Table, folder: Path) -> None:
     for name, owned in engine.list_tables().items():
         forgotten = not owned.library and time.time() - owned.made > _FORGOTTEN_S
         if name not in kept and (owned.library == library or forgotten):
-            engine.drop(name)
+            # What another role made, or is busy with, stays; the next run tries again.
+            with suppress(SearchlabError):
+                engine.drop(name)
 
 
 def read_name(folder: Path, engine: str) -> Table:
