@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -37,12 +39,22 @@ class _Commands(click.Group):
     def list_commands(self, context: click.Context) -> list[str]:
         return list(self.commands)
 
+    def make_context(self, *args: Any, **options: Any) -> click.Context:
+        with _until_nobody_reads():
+            return super().make_context(*args, **options)
+
     def invoke(self, context: click.Context) -> Any:
-        try:
+        with _until_nobody_reads():
             return super().invoke(context)
-        except BrokenPipeError:  # the reader, such as `head`, has seen enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(0)
+
+
+@contextmanager
+def _until_nobody_reads() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
 
 
 @click.group(

@@ -317,7 +317,10 @@ def _roots(places: tuple[Path, ...], options: dict[str, Any]) -> list[Root]:
     "--per-page", type=int, default=10, show_default=True, help="Results per page, 1 to 100."
 )
 @click.option("--page", type=int, default=1, show_default=True, help="Page of the results to show.")
-@click.option("--cursor", help="Show the next page: the next_cursor that --json printed.")
+@click.option(
+    "--cursor",
+    help="Show the next page of a search: the next_cursor that --json printed, and no more.",
+)
 @output_options
 def search(data: Path, **options: Any) -> None:
     """Search by words, a picture, filters, or all of them.
@@ -330,7 +333,7 @@ def search(data: Path, **options: Any) -> None:
     output = check_output(options)
     if options["cursor"] and (others := sorted(_SEARCHED & given_options())):
         named = ", ".join("TEXT" if name == "text" else _option(name) for name in others)
-        msg = f"--cursor holds the whole search, got {named} too; leave one of them out"
+        msg = f"--cursor must stand without a search, as it holds one, got {named}; leave these out"
         raise InputError(msg)
     library = open_library(data)
     query = None if options["cursor"] else _query(options)

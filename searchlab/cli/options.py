@@ -118,7 +118,11 @@ def stdout() -> Console:
     """Make the console for results."""
     from rich.console import Console
 
-    return Console()
+    class Results(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # which is no error here, where rich would end with 1
+
+    return Results()
 
 
 def stderr() -> Console:

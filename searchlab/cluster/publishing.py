@@ -138,8 +138,8 @@ def pull(
     with library.writing():
         if _is_sound(library.folder, snapshot_id):
             return Published(snapshot_id, len(files), 0, 0)
-        here = current_id(library.folder)
-        if not (replace or here is None or store.size(_manifest_of(here)) is not None):
+        here = None if replace else _readable_id(library.folder)
+        if here is not None and store.size(_manifest_of(here)) is None:
             msg = (
                 f"{library.folder} must be empty or hold what was pushed to {store.address}, got "
                 f"{here}, which never was; pull into another folder, or replace it with `--replace`"
@@ -239,6 +239,13 @@ def _is_sound(folder: Path, snapshot_id: str) -> bool:
         return current_id(folder) == snapshot_id and _is_whole(folder, snapshot_id)
     except SearchlabError:
         return False
+
+
+def _readable_id(folder: Path) -> str | None:
+    try:
+        return current_id(folder)
+    except DataError:  # what cannot be read is mended
+        return None
 
 
 def _is_whole(folder: Path, snapshot_id: str) -> bool:

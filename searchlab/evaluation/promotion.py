@@ -216,7 +216,8 @@ def _compare_by_query(result: Result, rival: Result, name: str) -> Standing:
         f"{metric} differs by {difference.mean:+.3f} [{difference.low:+.3f}, "
         f"{difference.high:+.3f}], p = {p_value:.4f}"
     )
-    # The test alone decides: of few queries an interval never leaves what they have shown.
+    # The test alone decides: an interval never reaches beyond the scores that were seen, so that of
+    # few queries is too narrow.
     return Standing(name, difference.mean < 0 and p_value < _ALPHA, reason, difference, p_value)
 
 
@@ -243,6 +244,10 @@ def _compare_by_interval(result: Result, current: dict[str, Any], name: str) -> 
     ]
     if result.headline not in current["intervals"]:
         differences.append(f"{result.headline} was not measured")
+    # Without scores there is no test, and of so few queries none could tell them apart.
+    n_about = len(set(result.scores.cluster_ids))
+    if 2 ** (1 - n_about) > _ALPHA:
+        differences.append(f"intervals of {n_about} queries say too little")
     if differences:
         return Standing(name, None, "; ".join(differences))
     old = Interval(*current["intervals"][result.headline])

@@ -30,6 +30,9 @@ class FoundFile:
     xmp: tuple[Path, ...] = ()
 
 
+_ALONE = "no picture beside it has its name"
+_SECOND = "another description of the same picture is read; remove one"
+
 HIDDEN_FILE, HIDDEN_FOLDER = "a hidden file", "a hidden folder"
 """Why files and folders are skipped whose names begin with a dot."""
 
@@ -65,7 +68,7 @@ def _files_of(parent: Path, names: Sequence[str], problems: list[Skipped]) -> It
     starts = {
         name: dict.fromkeys((name, name.rpartition(".")[0] or name))
         for name in files
-        if name not in described
+        if not name.lower().endswith(XMP_SUFFIX)
     }
     # By the very name first: IMG_1.JPG and IMG_1.jpg may be two photos.
     by_start = {name[: -len(XMP_SUFFIX)]: name for name in reversed(described)}
@@ -77,9 +80,10 @@ def _files_of(parent: Path, names: Sequence[str], problems: list[Skipped]) -> It
         beside = [one for one in found if one is not None]
         matched.update(beside)
         yield FoundFile(parent / name, tuple(parent / one for one in beside))
-    reason = "no picture beside it has its name"
-    alone = [parent / name for name in described if name not in matched]
-    problems += [Skipped(str(path), reason) for path in alone]
+    for name in described:
+        if name not in matched:
+            is_second = by_start[name[: -len(XMP_SUFFIX)]] in matched
+            problems.append(Skipped(str(parent / name), _SECOND if is_second else _ALONE))
 
 
 def _is_usable(path: Path, problems: list[Skipped]) -> bool:

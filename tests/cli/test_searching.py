@@ -232,22 +232,25 @@ def test_a_page_behind_the_last_names_the_last(search):
     cursor = json.loads(search("red", "--json").out)["pagination"]["next_cursor"]
     assert "page and cursor" in error_of(search("--cursor", cursor, "--page", 2), 2)
     line = error_of(search("blue", "--cursor", cursor, "--per-page", 3, "--source", "nasa"), 2)
-    assert "--cursor holds the whole search, got --per-page, --source, TEXT too" in line
+    assert "--cursor must stand without a search, as it holds one, got --per-page, --source" in line
 
 
 def test_fields_without_json_are_refused(search):
     assert "--fields goes with --json" in error_of(search("red", "--fields", "width"), 2)
 
 
-def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
-    script = (
-        "import sys; from searchlab.cli import main; "
-        "sys.argv[1:] = ['search', '--help']; sys.stdout.flush(); main()"
-    )
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], ["search", "--help"], ["search", "red"], ["info"]]
+)
+def test_a_reader_that_has_seen_enough_is_no_error(whole, arguments):
     reader, writer = os.pipe()
     os.close(reader)
+    data = [] if arguments[-1].startswith("-") else ["--data", str(whole / "data")]
     done = subprocess.run(
-        [sys.executable, "-c", script], stdout=writer, stderr=subprocess.PIPE, check=False
+        [sys.executable, "-c", "from searchlab.cli import main; main()", *arguments, *data],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        check=False,
     )
     os.close(writer)
     assert (done.returncode, done.stderr) == (0, b"")

@@ -202,6 +202,13 @@ def test_damage_here_is_mended_by_pulling_again(indexed, elsewhere, store):
     assert pull(store, elsewhere).n_copied == 0
 
 
+def test_a_damaged_name_of_what_is_in_force_is_mended_too(indexed, elsewhere, store):
+    push(indexed, store)
+    pull(store, elsewhere)
+    (elsewhere.folder / "CURRENT").write_bytes(b"\xff\xff")
+    assert pull(store, elsewhere).snapshot_id == current_id(elsewhere.folder)
+
+
 def test_a_pull_that_died_before_it_put_its_snapshot_in_force_is_gone_on_with(
     indexed, elsewhere, store, put, index
 ):

@@ -101,14 +101,14 @@ def test_silence_on_what_people_graded_is_no_agreement(pool, truth, people, tmp_
 def test_many_pairs_of_few_queries_are_not_enough(pool, truth, tmp_path):
     few = {pair: truth[pair] for pair in pool.pairs if pair.query_id in ("q0", "q1", "q2", "q3")}
     assert len(few) >= 50
-    with pytest.raises(InputError, match="of 10 queries, and write a new file, got 60 of 4"):
+    with pytest.raises(InputError, match="50 pairs of 10 queries of the pool or more, got 60 of 4"):
         run(Model(truth), pool, tmp_path / "model.jsonl", {"ann": few})
 
 
 def test_few_pairs_of_people_are_not_enough(pool, truth, people, tmp_path):
     few = {"ann": dict(list(people["ann"].items())[:20])}
     model = Model(truth)
-    with pytest.raises(InputError, match="compared with 50 pairs"):
+    with pytest.raises(InputError, match="must have graded 50 pairs"):
         run(model, pool, tmp_path / "model.jsonl", few)
     assert model.seen == []
 

@@ -264,16 +264,18 @@ def test_days_of_iptc_and_exif_may_be_less_than_known_too():
         assert exif_record(exif(changed=written)).uploaded_on == day
 
 
-def test_many_attributes_and_parts_take_no_time():
-    n = 40_000
-    parts = "".join(f"<xmp:a{number}/>" for number in range(n))
-    place = f"<Iptc4xmpExt:LocationCreated>{parts}</Iptc4xmpExt:LocationCreated>"
-    abouts = "".join(f"<rdf:Description rdf:b{number}='1'/>" for number in range(n))
-    packet = xmp(place)
-    packet = packet.replace(b"</rdf:RDF>", abouts.encode() + b"</rdf:RDF>")
-    started = time.process_time()
-    xmp_record(packet)
-    assert time.process_time() - started < 5
+def test_of_many_attributes_and_parts_each_takes_as_long():
+
+    def seconds(n):
+        parts = "".join(f"<xmp:a{number}/>" for number in range(n))
+        place = f"<Iptc4xmpExt:LocationCreated>{parts}</Iptc4xmpExt:LocationCreated>"
+        abouts = "".join(f"<rdf:Description rdf:b{number}='1'/>" for number in range(n))
+        packet = xmp(place).replace(b"</rdf:RDF>", abouts.encode() + b"</rdf:RDF>")
+        started = time.process_time()
+        xmp_record(packet)
+        return time.process_time() - started
+
+    assert seconds(20_000) < 8 * min(seconds(5_000) for _ in range(3))
 
 
 def test_packets_end_in_blanks_and_come_in_other_encodings():
@@ -391,7 +393,10 @@ def test_within_a_file_xmp_goes_before_iptc_and_that_before_exif():
 def test_when_a_scan_was_made_counts_where_nothing_says_when_the_photo_was_taken():
     scanned = xmp(attributes='xmp:CreateDate="2019-03-01"')
     assert MetadataBlocks(xmp=scanned).record().uploaded_on == "2019-03-01"
-    taken = exif(changed="1965:07:04 12:00:00")
+    changed = exif(changed="2023:07:04 12:00:00")
+    assert MetadataBlocks(changed, xmp=scanned).record().uploaded_on == "2019-03-01"
+    assert MetadataBlocks(changed).record().uploaded_on == "2023-07-04"
+    taken = exif(changed="2023:07:04 12:00:00", taken="1965:07:04 12:00:00")
     assert MetadataBlocks(taken, xmp=scanned).record().uploaded_on == "1965-07-04"
     iptc_day = iptc((55, "19650704"))
     assert MetadataBlocks(iptc=iptc_day, xmp=scanned).record().uploaded_on == "1965-07-04"

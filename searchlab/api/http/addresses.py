@@ -69,6 +69,11 @@ class Proxies:
         self._networks = parse_networks(networks) if header else ()
         self._trusts = lru_cache(maxsize=16_384)(self._is_inside)
 
+    @property
+    def are_named(self) -> bool:
+        """Whether any proxy is trusted."""
+        return bool(self._networks)
+
     def trusts(self, address: str) -> bool:
         """Whether an address is that of a trusted proxy."""
         return bool(self._networks) and self._trusts(address)

@@ -31,6 +31,12 @@ from searchlab.search.searched_pictures import SearchedPicture
 
 AnyRequest = Request[Any, Any, Any]
 
+_SHARES = {
+    1: "a spot of it",
+    **{percent: f"{percent} % of it" for percent in (5, 10, 20, 30)},
+    50: "half of it",
+}
+"""Least percents of a colour that the form offers, in words."""
 _GRID_PART = "grid"
 """Value of `part` in the address of further photos, which are sent without the page around."""
 
@@ -78,7 +84,7 @@ def _ask_whom(request: AnyRequest, state: SearchState, meant: Sequence[Choice]) 
 def _around(snapshot: ServedSnapshot, state: SearchState) -> dict[str, Any]:
     """Return what the form and the filters show."""
     colors = state.filter.palette_colors
-    share = min((color.percent for color in colors), default=1)
+    share = min((color.percent for color in colors if color.percent in _SHARES), default=1)
     # The form has a box for each family, with one share for all; other conditions stay beside it.
     boxed = {color.color for color in colors if color == PaletteColor(color.color, share)}
     boxed &= set(FAMILY_NAMES)
@@ -89,6 +95,7 @@ def _around(snapshot: ServedSnapshot, state: SearchState) -> dict[str, Any]:
         "choices": list_choices(snapshot),
         "palette_names": boxed,
         "palette_share": share,
+        "shares": _SHARES,
         "palette_beside": [
             f"{color.color}:{color.percent}" for color in colors if color.color not in boxed
         ],

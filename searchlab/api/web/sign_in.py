@@ -14,6 +14,7 @@ from typing import Any, Final
 from litestar import Request, Response, get, post
 
 from searchlab.api.accounts.sessions import account_of_link, end_sessions, sign_in
+from searchlab.api.http.addresses import group_of
 from searchlab.api.http.context import services_of
 from searchlab.api.web.browsers import describe_browser
 from searchlab.api.web.forms import read_form
@@ -124,16 +125,14 @@ def _check_rate(request: AnyRequest) -> None:
 def _sender_of(request: AnyRequest) -> str:
     """Return whose attempts count together: an address, or a network of IPv6."""
     client, proxies = request.scope.get("client"), services_of(request).proxies
-    if client and proxies.trusts(client[0]):
+    if proxies.are_named:
         return proxies.client_of(request.scope)
     address = _parse_address(client[0] if client else "")
     is_near = address is not None and (address.is_loopback or address.is_private)
     if is_near and (forwarded := request.headers.get("x-forwarded-for")):
         # A proxy on this network has added where the request came from as the last one.
         address = _parse_address(forwarded.rpartition(",")[2].strip()) or address
-    if isinstance(address, ipaddress.IPv6Address):
-        return str(address.ipv4_mapped or ipaddress.ip_network((address, 64), strict=False))
-    return str(address)
+    return group_of(str(address))
 
 
 def _parse_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

@@ -19,7 +19,7 @@ from searchlab.evaluation.judging.session import Picture, Pictures
 TENTATIVE = 0.667
 """Krippendorff's alpha from which tentative conclusions may be drawn (Content Analysis, 2004)."""
 LEAST_PAIRS = 50
-LEAST_QUERIES = 10
+LEAST_QUERIES = 10  # that are resampled: the interval of fewer is too narrow
 
 
 @runtime_checkable
@@ -82,13 +82,14 @@ def judge_by_model(
         for photo, grade in grades.items()
     }
     common = merged.keys() & set(pool.pairs)
+    if path.exists():
+        msg = f"a model's journal must be a new file, got {path}, which exists; name another"
+        raise InputError(msg)
     n_queries = len({pair.query_id for pair in common})
-    if path.exists() or len(common) < least_pairs or n_queries < least_queries:
+    if len(common) < least_pairs or n_queries < least_queries:
         msg = (
-            f"a model must be compared with {least_pairs} pairs of the pool that people graded, of "
-            f"{least_queries} queries, and write a new file, got {len(common)} of {n_queries}, and "
-            f"{path} "
-            f"{'exists' if path.exists() else 'is new'}"
+            f"people must have graded {least_pairs} pairs of {least_queries} queries of the pool or "
+            f"more, got {len(common)} of {n_queries}; grade more, drawn at random"
         )
         raise InputError(msg)
     graded = {}

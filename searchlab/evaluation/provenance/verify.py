@@ -279,7 +279,9 @@ def _use_folder(cache: Path | None) -> Iterator[Path]:
 
 def _needs_models(values: Mapping[str, Any]) -> bool:
     """Tell whether a record is computed again from data, rather than sealed or made of others."""
-    if is_result(values) or "evidence" in values:
+    if "evidence" in values:  # compared with the file that it names
+        return False
+    if is_result(values):
         return True
     return study_of(str(values["benchmark"])).recomputes(str(values["dataset"]), values["name"])
 

@@ -89,8 +89,9 @@ def bootstrap_interval(
         samples: Number of resamples.
         seed: Seed of the resampling.
         groups: (n_queries,) name of each query's group; the mean is the macro average. Queries are
-            resampled within groups, where those of few queries vary too little, and a single one
-            not at all: then name clusters, if only each query its own.
+            resampled within their group, so that the interval is too narrow where groups have few
+            queries. Clusters, even if each query is one, are resampled across groups and widen it;
+            where every group has a single query, neither gives it any width.
         clusters: (n_queries,) name of each query's cluster; a cluster is resampled as one, across
             groups.
 

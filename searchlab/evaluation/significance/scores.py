@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -66,6 +67,6 @@ def check_samples(samples: object) -> None:
     Raises:
         InputError: It is no integer from 1.
     """
-    if isinstance(samples, bool) or not isinstance(samples, int) or samples < 1:
+    if isinstance(samples, bool) or not isinstance(samples, Integral) or samples < 1:
         msg = f"samples must be an integer from 1, got {quote(samples)}"
         raise InputError(msg)

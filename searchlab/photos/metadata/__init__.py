@@ -16,7 +16,6 @@ latitude and longitude. What the photo libraries themselves say of their photos 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, Final
@@ -66,20 +65,17 @@ class MetadataBlocks:
 
     def record(self) -> Record:
         """Say what they tell; damage leaves out what is damaged."""
-        # When a scan was made stands in XMP, when the photo was taken perhaps in others.
-        taken = partial(xmp_record, takes_digitized=False)
-        readers: list[tuple[Callable[[bytes], Record], bytes]] = [
-            (taken, self.xmp),
-            (iptc_record, self.iptc),
-            (exif_record, self.exif),
-            (xmp_record, self.xmp),
-        ]
-        said = []
-        for read, block in readers:
-            if block:
-                with suppress(ValueError):  # It is none: the photo is no worse for that.
-                    said.append(read(block))
-        return merge_records(said)
+        merged = merge_records(
+            [
+                *_read(partial(xmp_record, only_taken=True), self.xmp),
+                *_read(iptc_record, self.iptc),
+                *_read(partial(exif_record, only_taken=True), self.exif),
+            ]
+        )
+        if merged.uploaded_on:
+            return merged
+        # When a scan was made counts where nothing says when the photo was taken.
+        return merge_records([merged, *_read(xmp_record, self.xmp), *_read(exif_record, self.exif)])
 
 
 NO_METADATA: Final = MetadataBlocks()
@@ -96,6 +92,15 @@ def merge_records(records: Iterable[Record]) -> Record:
                 values |= said
                 break
     return Record(**values)
+
+
+def _read(read: Callable[[bytes], Record], block: bytes) -> list[Record]:
+    if not block:
+        return []
+    try:
+        return [read(block)]
+    except ValueError:  # It is none: the photo is no worse for that.
+        return []
 
 
 def _bytes(block: object) -> bytes:

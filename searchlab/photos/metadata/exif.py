@@ -78,10 +78,15 @@ class _Block:
         return self.entries(struct.unpack(self.order + "I", pointer)[0], wanted)
 
 
-def exif_record(block: bytes) -> Record:
+def exif_record(block: bytes, *, only_taken: bool = False) -> Record:
     """Read what an EXIF block, or a TIFF file, says of the photo.
 
     Dates are days in the camera's own time. A position of 0 and 0 is none.
+
+    Args:
+        block: The block.
+        only_taken: Whether no other day stands for one of taking that is not given, neither that of
+            digitising nor, failing that, that of the last change.
 
     Raises:
         ValueError: It is no such block.
@@ -95,7 +100,8 @@ def exif_record(block: bytes) -> Record:
     gps = exif.directory(main.get(_GPS), range(5))
     texts = {tag: _text(tag, raw) for tag, raw in (main | details).items()}
     descriptions = [description_of(texts.get(t, "")) for t in (_DESCRIPTION, _SUBJECT, _COMMENT)]
-    days = (day_of(texts.get(tag, "")) for tag in (_TAKEN, _DIGITIZED, _CHANGED))
+    tags = [_TAKEN] if only_taken else [_TAKEN, _DIGITIZED, _CHANGED]
+    days = (day_of(texts.get(tag, "")) for tag in tags)
     license_type, url = license_of(texts.get(_COPYRIGHT, ""))
     latitude, longitude = _position(exif, gps)
     return Record(

@@ -48,14 +48,14 @@ def read_xmp_sidecar(path: Path) -> Record:
         raise InputError(str(error)) from error
 
 
-def xmp_record(packet: bytes, *, takes_digitized: bool = True) -> Record:
+def xmp_record(packet: bytes, *, only_taken: bool = False) -> Record:
     """Read what an XMP packet says of the photo.
 
     Of a text in several languages the one that is marked `x-default` counts, else the first.
 
     Args:
         packet: The packet.
-        takes_digitized: Whether the day of digitising stands for one of taking that is not given.
+        only_taken: Whether no day of digitising stands for one of taking that is not given.
 
     Raises:
         ValueError: It is no XMP, too large, or declares a document type or entities.
@@ -69,7 +69,7 @@ def xmp_record(packet: bytes, *, takes_digitized: bool = True) -> Record:
         rights,
     )
     days = [f"{_EXIF}DateTimeOriginal", f"{_PHOTOSHOP}DateCreated"]
-    days += [f"{_XMP}CreateDate"] * takes_digitized
+    days += [f"{_XMP}CreateDate"] * (not only_taken)
     latitude, longitude = _position(xmp)
     return Record(
         title=xmp.text(f"{_DC}title") or xmp.text(f"{_PHOTOSHOP}Headline"),

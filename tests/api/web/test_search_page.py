@@ -207,7 +207,14 @@ def test_an_address_leads_to_the_state_that_it_was_made_of(state):
 
 @pytest.mark.parametrize(
     "palette",
-    [("#1f6f8b",), ("red:30", "blue:5", "#1f6f8b:10"), ("red", "blue"), ("red:30", "blue:30"), ()],
+    [
+        ("#1f6f8b",),
+        ("red:30", "blue:5", "#1f6f8b:10"),
+        ("red", "blue"),
+        ("red:30", "blue:30"),
+        ("red:7",),
+        (),
+    ],
 )
 def test_the_form_keeps_every_colour_in_the_photo_that_the_address_asks_for(served, palette):
     asked = SearchState(q="red", palette=palette)

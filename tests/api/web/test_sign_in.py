@@ -120,6 +120,17 @@ def test_behind_a_trusted_proxy_each_sender_has_attempts_of_its_own(tmp_path):
             assert [answer.status_code for answer in answers] == [403] * 10 + [429]
 
 
+def test_beside_trusted_proxies_nobody_else_says_whom_they_ask_for(tmp_path):
+    proxies = {"trusted_proxy_header": "X-Real-IP", "trusted_proxies": ("172.71.0.0/16",)}
+    with api(tiny_library(tmp_path), **proxies) as served:
+        browser = served.make_browser()
+        claims = [{"x-forwarded-for": f"9.9.9.{n}", "x-real-ip": f"9.9.9.{n}"} for n in range(11)]
+        answers = [
+            browser.post("/sign-in", data={"token": WRONG}, headers=claim) for claim in claims
+        ]
+        assert [answer.status_code for answer in answers] == [403] * 10 + [429]
+
+
 def test_the_script_sends_the_token_once_and_takes_it_out_of_the_history(browser):
     page = browser.get("/sign-in").text
     (address,) = re.findall(r'<script type="module" src="(/static/[^"]+sign_in.js)">', page)
