@@ -275,7 +275,8 @@ def test_of_many_attributes_and_parts_each_takes_as_long():
         xmp_record(packet)
         return time.process_time() - started
 
-    assert seconds(20_000) < 8 * min(seconds(5_000) for _ in range(3))
+    few, many = (min(seconds(n) for _ in range(3)) for n in (3_000, 30_000))
+    assert many < 40 * few  # each with each, it would be a hundred
 
 
 def test_packets_end_in_blanks_and_come_in_other_encodings():

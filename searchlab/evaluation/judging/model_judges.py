@@ -88,8 +88,8 @@ def judge_by_model(
     n_queries = len({pair.query_id for pair in common})
     if len(common) < least_pairs or n_queries < least_queries:
         msg = (
-            f"people must have graded {least_pairs} pairs of {least_queries} queries of the pool or "
-            f"more, got {len(common)} of {n_queries}; grade more, drawn at random"
+            f"people must have graded {least_pairs} pairs of {least_queries} queries of the pool "
+            f"or more, got {len(common)} of {n_queries}; grade more, drawn at random"
         )
         raise InputError(msg)
     graded = {}
