@@ -79,27 +79,6 @@ def photos_in(page):
     return re.findall(r'href="/photos/([0-9a-f-]{36})"', page)
 
 
-class _Fields(HTMLParser):
-    def __init__(self):
-        super().__init__()
-        self.pairs = []
-
-    def handle_starttag(self, tag, attrs):
-        names = dict(attrs)
-        if tag != "input" or names.get("name") != "palette" or names.get("form") != "search":
-            return
-        if names["type"] == "hidden" or "checked" in names:
-            self.pairs.append(("palette", names["value"]))
-
-
-def palette_fields(page):
-    """List what the form sends of the colours in the photo, as the page stands."""
-    parser = _Fields()
-    parser.feed(page)
-    (share,) = re.findall(r'<select id="f-share".*?<option value="(\d*)" selected', page, re.DOTALL)
-    return [*parser.pairs, ("palette_share", share)]
-
-
 class _Scripts(HTMLParser):
     def __init__(self):
         super().__init__()
@@ -203,27 +182,6 @@ def test_an_address_leads_to_the_state_that_it_was_made_of(state):
     assert again.filter == msgspec.structs.replace(state, palette=again.palette).filter or (
         not state.color_name and not state.palette
     )
-
-
-@pytest.mark.parametrize(
-    "palette",
-    [
-        ("#1f6f8b",),
-        ("red:30", "blue:5", "#1f6f8b:10"),
-        ("red", "blue"),
-        ("red:30", "blue:30"),
-        ("red:7",),
-        (),
-    ],
-)
-def test_the_form_keeps_every_colour_in_the_photo_that_the_address_asks_for(served, palette):
-    asked = SearchState(q="red", palette=palette)
-    fields = [*palette_fields(open_page(served, asked.address)), ("q", "green")]
-    again = served.anonymous.get("/", params=[pair for pair in fields if pair[1]])
-    again = served.anonymous.get(again.headers["location"]) if again.is_redirect else again
-    pairs = parse_qsl(urlsplit(str(again.url)).query)
-    kept = SearchState(palette=tuple(value for name, value in pairs if name == "palette"))
-    assert set(kept.filter.palette_colors) == set(asked.filter.palette_colors)
 
 
 def test_a_condition_in_force_goes_with_one_click(served):
