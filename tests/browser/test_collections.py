@@ -35,6 +35,20 @@ def make(window, name, *, public=False, photos=3):
     return re.sub(r"^http://[^/]+", "", page.url)
 
 
+def test_a_name_that_is_missing_leaves_the_choice_of_a_new_collection(ann):
+    make(ann, "Birds that are there", photos=1)
+    page = ann.page
+    page.goto("/?q=bird")
+    page.locator(".photo").nth(1).hover()
+    page.locator(".photo").nth(1).get_by_title("Add to a collection").click()
+    page.get_by_label("Collection", exact=True).select_option("new")
+    ann.expect("422")
+    page.get_by_role("button", name="Add", exact=True).click()
+    page.get_by_text("name must have").wait_for()
+    assert page.get_by_label("Collection", exact=True).input_value() == "new"
+    assert page.get_by_label("Name of a new collection").is_visible()
+
+
 def test_photos_are_collected_from_results_covered_removed_and_deleted(ann):
     page, address = ann.page, make(ann, "Birds of May")
     photos = page.locator(".photo")

@@ -71,6 +71,41 @@ def test_a_key_in_the_grid_is_recorded_at_once_and_moves_on(ann, task, served):
     assert progress(ann) == "2 of 10"
 
 
+def test_a_key_grades_the_photo_whose_grades_have_the_focus(ann, task, served):
+    page = ann.page
+    page.goto(f"/judge/{task}/grid")
+    page.locator(".print").nth(2).locator("input").first.focus()
+    for key in ("2", "ArrowRight", "1"):  # the next one, and then the one after that
+        with page.expect_response("**/one") if key.isdigit() else nullcontext():
+            page.keyboard.press(key)
+    (journal,) = open_task(served.data, task).journals()
+    pairs = open_task(served.data, task).pool.pairs
+    assert {pairs.index(i): e.choice for i, e in journal.latest.items()} == {2: 2, 4: 1}
+
+
+def test_a_grade_that_could_not_be_changed_stays_the_one_that_is_shown(ann, task):
+    page = ann.page
+    page.goto(f"/judge/{task}/grid")
+    first = page.locator(".print").first
+    with page.expect_response("**/one"):
+        first.get_by_label("2,").check(force=True)
+    ann.expect("net::ERR_FAILED")
+    page.route("**/one", lambda route: route.abort())
+    first.get_by_label("3,").check(force=True)
+    page.get_by_text("Nothing was recorded").wait_for()
+    assert first.locator(":checked").get_attribute("value") == "2"
+
+
+@pytest.mark.parametrize("way", ["one?n=10", "grid?q=2"])
+def test_the_end_of_the_list_says_what_is_left_and_leads_there(ann, task, way):
+    page = ann.page
+    page.goto(f"/judge/{task}/{way}")
+    assert page.get_by_text("10 are not judged yet").is_visible()
+    assert page.get_by_text("All judged").count() == 0
+    page.get_by_role("link", name="Go on with the first of these").click()
+    page.get_by_role("heading", name="a red bird").wait_for()
+
+
 def test_a_server_that_does_not_answer_is_said_and_nothing_counts(ann, task):
     page = ann.page
     page.goto(f"/judge/{task}/one")

@@ -56,6 +56,19 @@ def test_typing_searches_by_itself_and_the_saved_sheet_makes_way(shown):
     assert page.locator("figure img").first.evaluate("image => image.naturalWidth") > 50
 
 
+def test_leaving_the_field_searches_no_second_time(shown):
+    page, box = shown(per_page=6)
+    page.get_by_label("what the photo shows").press_sequentially("an owl")
+    page.get_by_text("An owl").first.wait_for()
+    page.get_by_role("button", name="more photos", include_hidden=True).evaluate("it => it.click()")
+    page.wait_for_function("document.querySelectorAll('figure').length > 6")
+    pages = len(box.pages[0])
+    assert pages > 1
+    page.get_by_label("what the photo shows").press("Tab")
+    page.wait_for_timeout(500)
+    assert len(box.pages[0]) >= pages
+
+
 def test_filters_are_chosen_and_what_cannot_be_asked_is_said(shown):
     page, box = shown("sea", per_page=6)
     page.get_by_label("orientation").select_option("portrait")

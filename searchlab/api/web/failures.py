@@ -55,7 +55,7 @@ _TITLES: Final = {
     405: "This page cannot do that",
     409: "This was done already",
     410: "This search has grown old",
-    413: "This picture is too large",
+    413: "This is too large",
     415: "This is no picture that can be read",
     422: "Something in this address does not fit",
     429: "That was a lot at once",

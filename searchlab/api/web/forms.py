@@ -23,14 +23,20 @@ class FormFields(dict[str, list[str]]):
         return self.get(name, [default])[0]
 
 
-async def read_form(request: Request[Any, Any, Any]) -> FormFields:
+async def read_form(
+    request: Request[Any, Any, Any], *, max_bytes: int = MAX_FORM_BYTES
+) -> FormFields:
     """Read the body of a form that was sent by POST.
+
+    Args:
+        request: The request.
+        max_bytes: Most bytes, of which a letter takes up to twelve.
 
     Raises:
         HttpProblem: It has another content type (415), or too many bytes (413).
         Invalid: It is not UTF-8, holds NUL, has too many fields, or comes too slowly.
     """
-    body = IncomingBody(request, MAX_FORM_BYTES, whole_s=JSON_S)
+    body = IncomingBody(request, max_bytes, whole_s=JSON_S)
     try:
         if request.headers.get("content-type", "").split(";")[0].strip().lower() != _TYPE:
             msg = f"the form must come as {_TYPE}, got another content type"

@@ -123,6 +123,11 @@ function render({ model, el }) {
     );
   }
 
+  function ended(view) {
+    const open = view.total - view.done;
+    return open ? `This is the end of the list; ${open} not judged yet.` : "All judged. Thank you.";
+  }
+
   function draw() {
     const view = model.get("view");
     addresses.forEach((address) => URL.revokeObjectURL(address));
@@ -132,7 +137,7 @@ function render({ model, el }) {
     const parts = [bar(view)];
     if (problem) parts.push(element("p", { class: "searchlab-judging-problem", role: "alert" }, problem));
     if (view.scene) parts.push(queryLine(view.scene), sides(view.scene), choices(view), moves());
-    else parts.push(element("p", { class: "searchlab-judging-query" }, "All judged. Thank you."), moves());
+    else parts.push(element("p", { class: "searchlab-judging-query" }, ended(view)), moves());
     root.replaceChildren(...parts);
     // The button that was clicked is gone; without this the next key would go to the notebook.
     if (hadFocus) root.focus({ preventScroll: true });

@@ -8,6 +8,7 @@ function render({ model, el }) {
   let typing = null;
   let drawn = "";
   let sorted = { column: -1, down: false };
+  let ranked = null; // the words of the last list
 
   const problem = element("p", { class: "searchlab-ex-problem", role: "alert", hidden: "" });
   const status = element("p", { class: "searchlab-ex-small", role: "status" });
@@ -20,7 +21,9 @@ function render({ model, el }) {
   const order = chooser("order", board.orders.map((one) => [one, `${one} first`]), rank);
   const contains = element("input", {
     type: "search", "aria-label": "words of the query", placeholder: "words of the query", dir: "auto",
-    oninput() { clearTimeout(typing); typing = setTimeout(rank, PAUSE_MS); }, onchange: rank,
+    oninput() { clearTimeout(typing); typing = setTimeout(rank, PAUSE_MS); },
+    // As the field is left, too; then nothing may be new, and the list would begin from the top.
+    onchange() { if (contains.value !== ranked) rank(); },
   });
   const list = element("ol", { class: "searchlab-ex-list", onkeydown: stepped });
   const more = element("button", { type: "button", onclick: () => kernel.ask({ do: "more" }) }, "more queries");
@@ -93,6 +96,7 @@ function render({ model, el }) {
 
   function rank() {
     clearTimeout(typing);
+    ranked = contains.value;
     kernel.ask({
       do: "rank", system: system.value, against: against.value, metric: metric.value, lang: lang.value,
       order: order.value, contains: contains.value,
@@ -190,7 +194,7 @@ function render({ model, el }) {
 
   const kernel = asker(model, {
     answered: draw,
-    unanswered(words) { problem.textContent = words; problem.hidden = false; },
+    unanswered(words) { problem.textContent = words; problem.hidden = false; ranked = null; },
   });
   // A second view of an explorer that was scrolled: its first queries are not in what came last.
   if (model.get("listing").first > 0) kernel.ask({ do: "again" });

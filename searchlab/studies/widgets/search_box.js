@@ -6,6 +6,7 @@ function render({ model, el }) {
   const pictures = pictureMaker();
   let typing = null;
   let picture = null;
+  let searched = null; // the words of the last search
   const grids = [];
 
   const choices = model.get("choices");
@@ -17,7 +18,8 @@ function render({ model, el }) {
     dir: "auto",
     value: model.get("typed"),
     oninput: soon,
-    onchange: now,
+    // As the field is left, too; then nothing may be new, and a search would begin from the top.
+    onchange: () => { if (text.value !== searched) now(); },
   });
   const file = element("input", { type: "file", accept: "image/*", hidden: "", onchange: () => take(file.files[0]) });
   const chosen = element("span", { class: "searchlab-box-picture" });
@@ -68,6 +70,7 @@ function render({ model, el }) {
       sort: sort.value,
     };
     if (!message.text.trim() && !picture && !message.orientation && !message.color) return;
+    searched = text.value;
     status.textContent = "searching…";
     kernel.ask(message, picture ? [picture] : []);
   }
@@ -136,7 +139,7 @@ function render({ model, el }) {
 
   const kernel = asker(model, {
     answered: draw,
-    unanswered(words) { problem.textContent = words; problem.hidden = false; },
+    unanswered(words) { problem.textContent = words; problem.hidden = false; searched = null; },
   });
   const watch = new IntersectionObserver((entries) => {
     if (entries.some((entry) => entry.isIntersecting) && !more.hidden && !kernel.isBusy()) kernel.ask({ do: "more" });

@@ -54,6 +54,18 @@ def journal_of(task, browser):
 # -- making a task ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
+def test_as_many_queries_as_are_promised_fit_in_any_script(ann):
+    queries = [f"женщина читает книгу у окна в старом кафе {n}" for n in range(500)]
+    sent = {"title": "Пятьсот", "queries": "\n".join(queries), "depth": 1}
+    answer = ann.post("/judge/new", data=sent)
+    assert answer.status_code == 303, answer.text
+    sent["queries"] = "ш" * 2**18
+    answer = ann.post("/judge/new", data=sent)
+    assert answer.status_code == 413
+    assert "This is too large" in answer.text
+
+
 def test_a_task_pools_what_the_server_finds_and_counts_each_query(served, ann):
     before = served.client.get("/api/v1/usage").status_code
     used = usage_of(served, ann)

@@ -247,7 +247,14 @@ def _came_from(request: AnyRequest) -> str:
 
 
 async def _show_add(
-    request: AnyRequest, photo_id: str, after: str, *, problem: str = "", status: int = 200
+    request: AnyRequest,
+    photo_id: str,
+    after: str,
+    *,
+    chosen: str = "",
+    name: str = "",
+    problem: str = "",
+    status: int = 200,
 ) -> Response[bytes]:
     (card,) = cards_of(request, [photo_id]).values()
     return respond(
@@ -258,6 +265,8 @@ async def _show_add(
         collections=(await list_own(request))[::-1],
         card=card,
         after=safe_next(after) if after else "",
+        chosen=chosen,
+        name=name,
         problem=problem,
         limits=LIMITS,
     )
@@ -285,7 +294,10 @@ async def add(request: AnyRequest) -> Response[bytes]:
     except ConflictError:  # it is in there already, which is what was asked for
         target = number or 0
     except (InputError, FullError) as error:
-        return await _show_add(request, photo_id, after, problem=str(error), status=422)
+        name, problem = form.first("name"), str(error)
+        return await _show_add(
+            request, photo_id, after, chosen=chosen, name=name, problem=problem, status=422
+        )
     return redirect(request, safe_next(after) if after else f"/collections/{target}")
 
 

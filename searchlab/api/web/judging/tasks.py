@@ -39,6 +39,7 @@ AnyRequest = Request[Any, Any, Any]
 TASKS_A_PAGE: Final = 20
 COMPARISONS_SHOWN: Final = 50
 MAX_QUERIES: Final = 500
+_MAX_TASK_BYTES: Final = 2**20
 MAX_DEPTH: Final = 100
 MAX_PAIRS: Final = 20_000
 MAX_RANDOM_PERCENT: Final = 100
@@ -112,7 +113,8 @@ async def show_new(request: AnyRequest) -> Response[bytes]:
 @post("/judge/new", status_code=200)
 async def make_task(request: AnyRequest) -> Response[bytes]:
     """Pool photos for queries; what does not fit is said above the form, which stays filled in."""
-    visitor, form = require_sign_in(request), await read_form(request)
+    visitor = require_sign_in(request)
+    form = await read_form(request, max_bytes=_MAX_TASK_BYTES)
     values = {name: form.first(name, default) for name, default in _DEFAULTS.items()}
     try:
         title = storable(values["title"].strip(), "title", least=1, most=MAX_TITLE)

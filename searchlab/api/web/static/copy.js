@@ -6,6 +6,8 @@ async function copy(source) {
     await navigator.clipboard.writeText(source.textContent.trimEnd());
     return true;
   } catch { // no permission, or neither https nor loopback
+    const around = source.closest("details");
+    if (around) around.open = true; // what is not shown cannot be copied
     getSelection().selectAllChildren(source);
     return false;
   }

@@ -43,6 +43,7 @@ async function swap(address, options) {
 function begin() {
   tell(false);
   since = performance.now();
+  recorded = new Map(graded().map((radio) => [radio.name, radio.value]));
   const next = document.querySelector("[data-next]");
   if (next) new Image().src = next.dataset.next;
   const open = prints().find((print) => !print.querySelector(":checked"));
@@ -53,6 +54,8 @@ function begin() {
 
 const prints = () => [...document.querySelectorAll(".print")];
 const current = () => document.querySelector(".print.current");
+const graded = () => [...document.querySelectorAll(".print :checked")];
+let recorded = new Map(); // the grade of each photo that the journal holds, by the name of its field
 
 function mark(print) {
   current()?.classList.remove("current");
@@ -65,6 +68,10 @@ function step(by) {
   const to = all[Math.min(Math.max(at + by, 0), all.length - 1)];
   if (!to) return;
   mark(to);
+  // Who walks by the keyboard is where the next key counts.
+  if (document.activeElement?.closest(".print")) {
+    (to.querySelector(":checked") ?? to.querySelector("input"))?.focus({ preventScroll: true });
+  }
   to.scrollIntoView({ block: "nearest" });
 }
 
@@ -86,9 +93,10 @@ async function send(radio) {
     const passed = performance.now() - since;
     form.elements.shown_at.value = (Number(form.elements.shown_at.value) + passed / 1000).toFixed(3);
     since += passed;
+    recorded.set(radio.name, radio.value);
     tell(false);
   } catch {
-    radio.checked = false;
+    for (const one of form.elements[radio.name]) one.checked = one.value === recorded.get(radio.name);
     tell(true);
     scrollTo(0, 0);
   }
@@ -121,6 +129,11 @@ document.addEventListener("keydown", (event) => {
   if (!target) return;
   event.preventDefault();
   target.click();
+});
+
+document.addEventListener("focusin", (event) => {
+  const print = event.target.closest(".print");
+  if (print) mark(print);
 });
 
 document.addEventListener("change", (event) => {

@@ -11,18 +11,22 @@ async function keepCopy(file) {
     const canvas = Object.assign(document.createElement("canvas"), { width: SIDE, height: SIDE });
     const [width, height] = [picture.width * scale, picture.height * scale];
     canvas.getContext("2d").drawImage(picture, (SIDE - width) / 2, (SIDE - height) / 2, width, height);
-    sessionStorage.setItem(STORE, JSON.stringify({ copy: canvas.toDataURL("image/jpeg", 0.8), token: "" }));
+    const copy = canvas.toDataURL("image/jpeg", 0.8);
+    sessionStorage.setItem(STORE, JSON.stringify({ copy, token: "", from: searchedBy() }));
   } catch {
     sessionStorage.removeItem(STORE);
   }
 }
 
-// The first page after an upload claims the copy; another search by picture does not show it.
+const searchedBy = () => new URLSearchParams(location.search).get("picture") ?? "";
+
+// The first other page after an upload claims the copy, not the one that it was sent from, to which
+// people go back where it failed; another search by picture does not show it.
 export function showCopy() {
   const shown = document.querySelector("img[data-uploaded]");
-  const token = new URLSearchParams(location.search).get("picture");
+  const token = searchedBy();
   const stored = JSON.parse(sessionStorage.getItem(STORE) ?? "null");
-  if (!shown || !stored || (stored.token && stored.token !== token)) return;
+  if (!shown || !stored || (stored.token ? stored.token !== token : stored.from === token)) return;
   shown.src = stored.copy;
   shown.alt = "The picture that you chose";
   sessionStorage.setItem(STORE, JSON.stringify({ copy: stored.copy, token }));
@@ -49,7 +53,12 @@ export function takePictures(form) {
   }
 
   input.addEventListener("change", () => { if (input.files.length) send(); });
-  addEventListener("paste", (event) => { if (take(event.clipboardData.files)) event.preventDefault(); });
+  addEventListener("paste", (event) => {
+    // A spreadsheet puts a picture of its cells beside the words.
+    const isText = event.clipboardData.types.includes("text/plain");
+    if (isText && event.target instanceof Element && event.target.closest("input, textarea")) return;
+    if (take(event.clipboardData.files)) event.preventDefault();
+  });
   const hasFile = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
   addEventListener("dragover", (event) => {
     if (!hasFile(event)) return;
