@@ -122,48 +122,38 @@ class RayRunner:
         own.mkdir(parents=True, exist_ok=True)
         # Whoever else embeds for this library would take this run for one that died.
         with FileLock(own / "embedding.lock"):
-            return self._embed(files, models, cache, thumbnails, progress)
-
-    def _embed(
-        self,
-        files: Mapping[str, Path],
-        models: Sequence[Embedder],
-        cache: ContentCache,
-        thumbnails: Path,
-        progress: Progress,
-    ) -> list[Skipped]:
-        store = Store(self._work_of(thumbnails.parent), **self.store_options)
-        work = store.address  # absolute: workers stand in folders of their own
-        if not store.is_shared:
-            msg = f"work must be an address that other processes reach, got {work}"
-            raise InputError(msg)
-        for shard in read_plan(store):
-            take_part(store, shard, cache, thumbnails)
-            drop_part(store, shard)
-        store.delete(PLAN)
-        todo, problems = find_unknown(files, models, cache, thumbnails)
-        if not todo:
+            store = Store(self._work_of(thumbnails.parent), **self.store_options)
+            work = store.address  # absolute: workers stand in folders of their own
+            if not store.is_shared:
+                msg = f"work must be an address that other processes reach, got {work}"
+                raise InputError(msg)
+            for shard in read_plan(store):
+                take_part(store, shard, cache, thumbnails)
+                drop_part(store, shard)
+            store.delete(PLAN)
+            todo, problems = find_unknown(files, models, cache, thumbnails)
+            if not todo:
+                return problems
+            shards = cut_shards(
+                todo,
+                files,
+                at_once=images_at_once(models),
+                most_pictures=self.most_pictures,
+                most_bytes=self.most_bytes,
+            )
+            write_plan(store, shards)
+            with (
+                progress.step("embedding photos", len(todo), unit="images") as step,
+                closing(self._run(store, work, shards, cache, thumbnails)) as run,
+            ):
+                for shard, refused in run:
+                    for problem in refused:
+                        if problem.reason == CHANGED:
+                            cache.forget_file(problem.where)
+                    problems += refused
+                    step.advance(len(shard.files))
+            store.delete(PLAN)
             return problems
-        shards = cut_shards(
-            todo,
-            files,
-            at_once=images_at_once(models),
-            most_pictures=self.most_pictures,
-            most_bytes=self.most_bytes,
-        )
-        write_plan(store, shards)
-        with (
-            progress.step("embedding photos", len(todo), unit="images") as step,
-            closing(self._run(store, work, shards, cache, thumbnails)) as run,
-        ):
-            for shard, refused in run:
-                for problem in refused:
-                    if problem.reason == CHANGED:
-                        cache.forget_file(problem.where)
-                problems += refused
-                step.advance(len(shard.files))
-        store.delete(PLAN)
-        return problems
 
     def run(
         self, function: Callable[..., object], waiting: deque[Item], *shared: object
