@@ -56,6 +56,7 @@ class Settings:
         replicas: Actors for each part.
         shard_cpus: Processors that an actor takes.
         shard_timeout_s: Seconds within which all parts must have answered.
+        shard_open_timeout_s: Seconds within which all parts must have opened a snapshot.
         log_format: `text` or `json`.
         access_log: Whether to write a line for each request.
         run_folder: Folder where the workers of one server share counters; empty outside a server.
@@ -91,6 +92,7 @@ class Settings:
     replicas: int = 1
     shard_cpus: float = 1.0
     shard_timeout_s: float = 5.0
+    shard_open_timeout_s: float = 600.0
     log_format: Literal["text", "json"] = "text"
     access_log: bool = True
     run_folder: str = ""
@@ -112,6 +114,7 @@ class Settings:
             ("replicas", 1, 100),
             ("shard_cpus", 0.001, 1000),
             ("shard_timeout_s", 0.01, 600),
+            ("shard_open_timeout_s", 0.01, 86_400),
         ):
             value = getattr(self, name)
             if not low <= value <= high:

@@ -14,7 +14,7 @@ from searchlab.cli.options import EXISTING_FILE, data_option
 from searchlab.errors import InputError, SearchlabError
 
 _MIB = 2**20
-_OF_SHARDS = ("shards", "replicas", "shard_cpus", "shard_timeout_s")
+_OF_SHARDS = ("shards", "replicas", "shard_cpus", "shard_timeout_s", "shard_open_timeout_s")
 
 
 @click.command(context_settings={"auto_envvar_prefix": "SEARCHLAB"})
@@ -182,6 +182,16 @@ _OF_SHARDS = ("shards", "replicas", "shard_cpus", "shard_timeout_s")
     default=5.0,
     show_default=True,
     help="With --on: seconds within which all parts must answer; else the request is answered 503.",
+)
+@click.option(
+    "--shard-open-timeout",
+    "shard_open_timeout_s",
+    envvar="SEARCHLAB_SHARD_OPEN_TIMEOUT",
+    type=float,
+    default=600.0,
+    show_default=True,
+    help="With --on: seconds within which all parts must have opened a new snapshot; else the one "
+    "before stays in force.",
 )
 @click.option(
     "--log-format",

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from searchlab.cluster.connecting import connect
-from searchlab.cluster.replicas import Replica, ReplicatedShards
-from searchlab.cluster.shard_actors import Attendance, ShardActor, ShardActors, ShardPlan
+from searchlab.cluster.replicas import ReplicatedShards
+from searchlab.cluster.shard_actors import Attendance, ShardActors, ShardPlan
 from searchlab.cluster.shard_files import (
     Place,
     cut_table,
@@ -66,7 +67,7 @@ class RayShards:
                 self._firsts = first_ids(table, ranges)
                 write_cut(folder, self._firsts)
         replicas = [
-            [_asker(replica, place) for replica in some]
+            [partial(replica.answer, place) for replica in some]
             for some, place in zip(self.actors.shards, places, strict=True)
         ]
         shards = ReplicatedShards(
@@ -81,7 +82,7 @@ class RayShards:
 
     def _open(self, places: list[Place]) -> list[int]:
         futures = [
-            [replica.handle.open.remote(place).future() for replica in some]
+            [replica.open(place) for replica in some]
             for some, place in zip(self.actors.shards, places, strict=True)
         ]
         pending = [one for some in futures for one in some]
@@ -174,11 +175,3 @@ def share_shards(
             yield RayShards(folder, actors), attendance
         finally:
             attendance.close()
-
-
-def _asker(replica: ShardActor, place: Place) -> Replica:
-    def ask(method: str, arguments: Mapping[str, Any]) -> Future[Any]:
-        future: Future[Any] = replica.handle.answer.remote(place, method, arguments).future()
-        return future
-
-    return ask

@@ -10,17 +10,20 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from searchlab.cluster.shard_files import Place
 from searchlab.cluster.shard_server import ShardServer
 from searchlab.errors import InputError
 
 _AT_ONCE: Final = 8  # questions that a replica answers at once
+# What must not wait for questions: whoever attends to a replica, and what it opens.
+_GROUPS: Final = {"attending": 2, "opening": 2}
 _NAMESPACE: Final = "searchlab"
 _ATTEND_S: Final = 5.0
 _PATIENCE_S: Final = 60.0
@@ -67,6 +70,27 @@ class ShardActor:
         self._find = find
         self.handle = find()
         self._finding = threading.Lock()
+
+    def open(self, place: Place) -> Future[int]:
+        """Ask it to open a part; see `ShardServer.open`."""
+        return self._ask(self.handle.open.options(concurrency_group="opening"), place)
+
+    def answer(self, place: Place, method: str, arguments: Mapping[str, Any]) -> Future[Any]:
+        """Ask it about a part; see `ShardServer.answer`."""
+        return self._ask(self.handle.answer, place, method, arguments)
+
+    def attend(self, who: str) -> Future[list[str]]:
+        """Tell it that it is needed; see `ShardServer.attend`."""
+        return self._ask(self.handle.attend.options(concurrency_group="attending"), who)
+
+    def leave(self, who: str) -> Future[None]:
+        """Tell it that it is needed no more; see `ShardServer.leave`."""
+        return self._ask(self.handle.leave.options(concurrency_group="attending"), who)
+
+    @staticmethod
+    def _ask(method: Any, *arguments: Any) -> Future[Any]:
+        future: Future[Any] = method.remote(*arguments).future()
+        return future
 
     def renew(self) -> None:
         """Find or start it anew, later; one that Ray is starting again stays the same.
@@ -115,7 +139,7 @@ class ShardActors:
 
         self._ray, self.plan = ray, plan
         self.on_replaced: Callable[[], None] = lambda: None
-        actor = ray.remote(ShardServer)
+        actor = ray.remote(concurrency_groups=_GROUPS)(ShardServer)
 
         def start(shard: int, number: int) -> Any:
             shared = {
@@ -197,7 +221,7 @@ class Attendance:
         until = time.monotonic() + self._every_s
         for replica in replicas:
             replica.settle(max(0.0, until - time.monotonic()))
-        leaving = [replica.handle.leave.remote(self._who).future() for replica in replicas]
+        leaving = [replica.leave(self._who) for replica in replicas]
         wait(leaving, timeout=self._every_s)
 
     def _attend(self) -> None:
@@ -215,7 +239,7 @@ class Attendance:
 
     def _ask_all(self) -> list[int]:
         asked = [
-            [(replica, replica.handle.attend.remote(self._who).future()) for replica in some]
+            [(replica, replica.attend(self._who)) for replica in some]
             for some in self._actors.shards
         ]
         wait([future for some in asked for _, future in some], timeout=self._every_s)

@@ -6,6 +6,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,16 @@ from searchlab.cluster.shards import Part
 from searchlab.errors import SearchlabError, UnavailableError
 from searchlab.library.retention import KEPT
 
+_OPENING_S = 1.0
+"""Seconds that a part may take to open while questions about it wait."""
+
 
 class ShardServer:
     """Answers for one range of a library.
 
     Several snapshots may be open, those asked for last: cursors go on while a new one is in force.
+    Parts are opened one after the other, beside the answers about others; whoever asks about one
+    that takes long is refused, so that no question holds a place that others need.
     An actor that belongs to nobody ends itself, once nobody attends to it any more.
     """
 
@@ -34,7 +40,9 @@ class ShardServer:
         """
         self._folder = Path(folder)
         self._parts: OrderedDict[Place, Part] = OrderedDict()
-        self._opening, self._looking = threading.Lock(), threading.Lock()
+        self._openings: dict[Place, tuple[Future[Part], float]] = {}  # and when each was asked for
+        self._opener = ThreadPoolExecutor(max_workers=1, thread_name_prefix="opening")
+        self._looking = threading.Lock()
         self._attending: dict[str, float] = {}
         self._gone: set[str] = set()
         self._left = threading.Event()
@@ -51,16 +59,17 @@ class ShardServer:
             MismatchError: The snapshot here is another one, or there is none.
             DataError: It is damaged.
         """
-        return self._part(place).index.dim
+        return self._part(place, float("inf")).index.dim
 
     def answer(self, place: Place, method: str, arguments: Mapping[str, Any]) -> Any:
         """Answer from a part; see `Part.answer`.
 
         Raises:
-            UnavailableError: The part cannot be opened here; another replica may have it.
+            UnavailableError: The part cannot be opened here, or not yet; another replica may have
+                it.
         """
         try:
-            part = self._part(place)
+            part = self._part(place, _OPENING_S)
         except (SearchlabError, OSError) as error:
             msg = f"a replica must open its part of {place.snapshot_id}, got: {error}"
             raise UnavailableError(msg) from error
@@ -88,27 +97,33 @@ class ShardServer:
                 break
         end()
 
-    def _part(self, place: Place) -> Part:
-        part = self._look_up(place)
-        if part is not None:
-            return part
-        # Questions about open parts go on meanwhile.
-        with self._opening:
-            part = self._look_up(place)
-            if part is None:
-                part = open_part(self._folder, place)
-                with self._looking:
-                    self._parts[place] = part
-                    while len(self._parts) > KEPT:
-                        self._parts.popitem(last=False)
-            return part
-
-    def _look_up(self, place: Place) -> Part | None:
+    def _part(self, place: Place, timeout_s: float) -> Part:
         with self._looking:
             part = self._parts.get(place)
             if part is not None:
                 self._parts.move_to_end(place)
+                return part
+            if place not in self._openings:
+                opening = self._opener.submit(self._open, place)
+                self._openings[place] = opening, time.monotonic()
+            opening, since = self._openings[place]
+        left = min(since + timeout_s - time.monotonic(), threading.TIMEOUT_MAX)
+        if not wait([opening], timeout=max(0.0, left)).done:
+            msg = f"it is opened for {time.monotonic() - since:.0f} s already; ask again later"
+            raise UnavailableError(msg)
+        return opening.result()
+
+    def _open(self, place: Place) -> Part:
+        try:
+            part = open_part(self._folder, place)
+            with self._looking:
+                self._parts[place] = part
+                while len(self._parts) > KEPT:
+                    self._parts.popitem(last=False)
             return part
+        finally:
+            with self._looking:
+                del self._openings[place]
 
 
 def _end_this_actor() -> None:

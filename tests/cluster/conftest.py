@@ -20,9 +20,13 @@ def s3_server():
 
 
 @pytest.fixture
-def s3_options(s3_server):
+def s3_options(s3_server, monkeypatch):
     import boto3
 
+    # What the command line finds, which is given no options.
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "any")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "any")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", s3_server)
     keys = {"key": "any", "secret": "any", "endpoint_url": s3_server}
     client = boto3.client(
         "s3",

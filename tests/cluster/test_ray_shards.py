@@ -1,15 +1,19 @@
 """Shards as actors on Ray: one machine's answers, whoever dies, and never a part of them."""
 
+import os
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from searchlab.cluster import shard_server
+from searchlab.cluster.connecting import connect
 from searchlab.cluster.ray_shards import serve_shards
-from searchlab.cluster.shard_actors import ShardPlan
-from searchlab.cluster.shard_files import Place, manifest_digest
+from searchlab.cluster.shard_actors import ShardActors, ShardPlan
+from searchlab.cluster.shard_files import Place, manifest_digest, open_part
 from searchlab.cluster.shard_server import ShardServer
 from searchlab.config import Config
 from searchlab.errors import InputError, MismatchError, MissingExtraError, UnavailableError
@@ -52,6 +56,37 @@ def test_a_server_of_a_shard_keeps_the_snapshots_that_cursors_may_name(filled, p
     # Where it is asked all the same, as one is that was started again: another replica may have it.
     with pytest.raises(UnavailableError, match="got another of that name"):
         server.answer(other, "index.read_rows", rows)
+
+
+def test_questions_about_a_part_that_opens_slowly_are_refused_and_others_answered(
+    filled, monkeypatch
+):
+    server, name = ShardServer(str(filled.folder)), current_id(filled.folder)
+    digest = manifest_digest(filled.folder, name)
+    quick, slow = Place(name, digest, 0, 8), Place(name, digest, 8, 16)
+    rows = {"rows": np.arange(8)}
+    may_open = threading.Event()
+
+    def open_slowly(folder, place):
+        assert place == quick or may_open.wait(60)
+        return open_part(folder, place)
+
+    monkeypatch.setattr(shard_server, "open_part", open_slowly)
+    monkeypatch.setattr(shard_server, "_OPENING_S", 0.1)
+    server.open(quick)
+    with ThreadPoolExecutor() as pool:
+        opening = pool.submit(server.open, slow)
+        for _ in range(3):
+            with pytest.raises(UnavailableError, match="it is opened for 0 s already; ask again"):
+                server.answer(slow, "index.read_rows", rows)
+        vectors = filled.engine.index.vectors
+        answer = server.answer(quick, "index.read_rows", rows)
+        assert answer.tobytes() == vectors[:8].tobytes()
+        assert server.attend("a") == []
+        may_open.set()
+        assert opening.result(60) == filled.engine.index.dim
+    answer = server.answer(slow, "index.read_rows", rows)
+    assert answer.tobytes() == vectors[8:16].tobytes()
 
 
 def test_a_server_of_a_shard_tells_what_is_wrong_though_it_answers(library, put, index):
@@ -204,6 +239,28 @@ def test_an_actor_that_is_started_again_opens_what_it_is_asked_about(ray, filled
             ray.kill(some[0].handle, no_restart=False)
         for _ in range(5):
             assert ranked(there, QUERIES[0]) == expected
+
+
+@pytest.mark.slow
+def test_an_actor_that_opens_slowly_answers_who_attends_to_it(ray, tmp_path):
+    manifest = tmp_path / "snapshots" / "slow" / "manifest.json"
+    manifest.parent.mkdir(parents=True)
+    os.mkfifo(manifest)  # read until somebody has written
+    with connect("ray:local"):
+        actors = ShardActors(tmp_path, ShardPlan(1, cpus=0.1))
+        (replica,) = actors.shards[0]
+        replica.attend("a").result(60)
+        slow = Place("slow", "", 0, 8)
+        asked = [replica.answer(slow, "index.read_rows", {}) for _ in range(100)]
+        opening = replica.open(slow)
+        assert replica.attend("a").result(5) == []
+        for one in asked:
+            with pytest.raises(UnavailableError, match="is opened for"):
+                one.result(20)
+        manifest.write_text("{}")
+        with pytest.raises(MismatchError, match="got another of that name"):
+            opening.result(20)
+        actors.close()
 
 
 @pytest.mark.slow

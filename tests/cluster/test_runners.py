@@ -89,7 +89,9 @@ def ray():
 @pytest.fixture(scope="module")
 def two_workers(ray):
     ray.shutdown()
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
+    ray.init(
+        "local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error"
+    )
     yield ray
     ray.shutdown()
 

@@ -29,14 +29,16 @@ class Replica:
 
     def __init__(self, folder):
         self.folder, self.is_dead = str(folder), False
-        self.handle = SimpleNamespace(
-            open=SimpleNamespace(remote=lambda *words: self._call("open", *words)),
-            answer=SimpleNamespace(remote=lambda *words: self._call("answer", *words)),
-        )
         self.start()
 
     def start(self):
         self.server, self.is_dead = ShardServer(self.folder), False
+
+    def open(self, place):
+        return self._call("open", place)
+
+    def answer(self, place, method, arguments):
+        return self._call("answer", place, method, arguments)
 
     def _call(self, method, *words):
         future = Future()
@@ -46,7 +48,7 @@ class Replica:
             future.set_result(getattr(self.server, method)(*words))
         except Exception as error:
             future.set_exception(error)
-        return SimpleNamespace(future=lambda: future)
+        return future
 
 
 @pytest.fixture(params=[1, 2], ids=["1 replica", "2 replicas"])

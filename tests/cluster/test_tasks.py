@@ -25,7 +25,9 @@ def two_workers():
     ray = pytest.importorskip("ray", reason="ray: pip install 'searchlab[cluster]'")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
+        ray.init(
+            "local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error"
+        )
         yield ray
         ray.shutdown()
 

@@ -54,6 +54,7 @@ def open_shards(settings: Settings, stack: AsyncExitStack) -> ServedShards:
         n_replicas=settings.replicas,
         cpus=settings.shard_cpus,
         timeout_s=settings.shard_timeout_s,
+        open_timeout_s=settings.shard_open_timeout_s,
     )
     name = f"{socket.gethostname()}-{Path(settings.run_folder).name}"
     shards, attendance = stack.enter_context(
