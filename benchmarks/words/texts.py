@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from searchlab.photos.columns import pack_texts
 from searchlab.photos.table import CODED_COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, Codes, PhotoTable
-from searchlab.search.words.terms import UNTOLD, is_function_word, words_of
+from searchlab.search.words.languages import UNTOLD, is_function_word
+from searchlab.search.words.terms import words_of
 
 _WITHOUT_WORDS = 1 / 3
 _FIRST = ("Ann", "Bo", "Chidi", "Dana", "Emre", "Fatou", "Goran", "Hana", "Ines", "Jun")

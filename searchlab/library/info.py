@@ -25,7 +25,8 @@ from searchlab.library.snapshots import current_id
 from searchlab.photos.photo import iso_day
 from searchlab.photos.sidecar import Skipped
 from searchlab.photos.table import PhotoTable
-from searchlab.search.words.terms import LANGUAGES, language_of, words_of
+from searchlab.search.words.languages import LANGUAGES, language_of
+from searchlab.search.words.terms import words_of
 
 _LAST_RUN = "indexed.json"
 _WRITTEN = {

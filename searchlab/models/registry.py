@@ -23,7 +23,7 @@ MODELS: dict[str, Constructor] = {}
 PLUGINS = "searchlab.models"
 """Entry points by which other packages add models."""
 
-_loaded: dict[str, Embedder] = {}
+_loaded: dict[tuple[str, str | None], Embedder] = {}  # by spec and device
 _registered: set[str] = set()  # heads that `register_model` added, which nobody has tested
 _loading = threading.RLock()  # re-entrant: a hybrid loads its parts
 
@@ -59,8 +59,9 @@ def register_model(name: str, constructor: Constructor, *, keep: bool = False) -
     with _loading:
         MODELS[name] = constructor
         _registered.add(name)
-        for spec in [spec for spec in _loaded if spec.partition(":")[0] == name]:
-            del _loaded[spec]
+        # A hybrid and others that are made of models name them in their specs.
+        for key in [key for key in _loaded if re.search(rf"\b{name}\b", key[0])]:
+            del _loaded[key]
     if keep:
         remember(name, constructor)
 
@@ -122,12 +123,11 @@ def load_model(spec: str, *, device: str | None = None) -> Embedder:
             plugin that cannot be imported.
     """
     with _loading:
-        key = spec if device is None else f"{spec} on {device}"
-        model = _loaded.get(key)
+        model = _loaded.get((spec, device))
         if model is None:
             model = construct_model(spec, device=device)
             if getattr(model, "shared", True):
-                _loaded[key] = model
+                _loaded[spec, device] = model
     return model
 
 

@@ -27,8 +27,9 @@ from searchlab.models.protocol import Embedder, Embeddings, TextReading, is_read
 from searchlab.search.indexes import VectorIndex
 from searchlab.search.mixing import EVERYDAY, Background, Mixed, add, background_rows
 from searchlab.search.queries import Picture, Query
+from searchlab.search.words.languages import LANGUAGES, language_of
 from searchlab.search.words.matches import WordMatches
-from searchlab.search.words.terms import LANGUAGES, fold, language_of, words_of
+from searchlab.search.words.terms import fold, words_of
 
 MAX_BYTES = 64 * 2**20
 # What Python needs for a text and an array beside their contents, at most.

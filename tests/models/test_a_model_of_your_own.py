@@ -161,8 +161,25 @@ def test_a_name_is_a_word_and_of_one_model_alone():
     with pytest.raises(ConflictError, match="must be free, got 'mini'"):
         register_model("mini", ToyEmbedder)
     before = load_model("toy")
+    both = load_model("hybrid:toy=0.5,palette=0.5")
     register_model("toy", ToyEmbedder)
     assert load_model("toy") is not before
+    assert load_model("hybrid:toy=0.5,palette=0.5") is not both
+
+
+def test_the_class_of_a_cell_run_again_is_the_one_on_every_device():
+    class OnDevice(ToyEmbedder):
+        def __init__(self, rest="", *, device="cpu"):
+            super().__init__()
+
+    register_model("placed", OnDevice)
+    try:
+        before = load_model("placed", device="cpu")
+        assert load_model("placed", device="cpu") is before
+        register_model("placed", OnDevice)
+        assert load_model("placed", device="cpu") is not before
+    finally:
+        del MODELS["placed"]
 
 
 def test_an_installed_package_adds_a_model_by_an_entry_point(tmp_path, monkeypatch):

@@ -85,6 +85,7 @@ def test_a_basic_word_finds_its_shade(model, shades, name):
         ("weisse Wand", "white"),
         ("fleur bleue", "blue"),
         ("cor de rosa", "pink"),
+        ("SİYAH ARABA", "black"),
     ],
 )
 def test_basic_words_of_other_languages(model, shades, text, name):

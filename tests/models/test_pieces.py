@@ -46,6 +46,25 @@ def test_characters_in_no_piece_are_left_out():
     assert Pieces(SCORES).cut("▁abzc") == ["▁ab", "c"]
 
 
+@pytest.mark.parametrize(
+    ("written", "plain"),
+    [
+        ("İnek", "inek"),
+        ("كَلْبٌ", "كلب"),
+        ("חָתוּל", "חתול"),
+        ("x\N{COMBINING RING BELOW}box", "xbox"),
+    ],
+)
+def test_marks_that_few_write_change_nothing(written, plain):
+    pieces = Pieces.open(MINI_DATA)
+    assert pieces.encode(written) == pieces.encode(plain)
+
+
+def test_marks_that_pieces_have_stay():
+    pieces = Pieces({"▁a\u05b7b": -3.0, "▁ab": -5.0, "c": -2.0})
+    assert pieces.cut("▁a\u05b7bc") == ["▁a\u05b7b", "c"]
+
+
 def score(parts):
     return sum(SCORES.get(part, UNKNOWN if len(part) == 1 else -1e9) for part in parts)
 

@@ -237,6 +237,7 @@ def test_the_named_model_must_have_made_the_vectors(place):
     model = load_model(f"vectors:{place}@mini")
     assert model.name == f"vectors:{place}@mini"
     assert model.encode_texts(["green"]).tolist() == mini.encode_texts(["green"]).tolist()
+    assert model.sights(rows, 2) == mini.sights(rows, 2)
     turned = rows[:, ::-1]
     np.savez(place / "both.npz", ids=IDS, vectors=turned, texts=texts, text_vectors=turned)
     with pytest.raises(MismatchError, match="mini must be the model that made the vectors"):

@@ -1,16 +1,16 @@
-"""Terms: texts are folded, cut into words, told by language, and compared up to one edit."""
+"""Terms: texts are folded, cut into words, compared up to one edit."""
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from searchlab.search.words.terms import (
-    LANGUAGES,
     fold,
-    language_of,
     one_edit_apart,
+    terms_of,
     words_of,
     words_of_name,
+    words_of_query,
 )
 from tests.support.examples import examples
 
@@ -48,22 +48,49 @@ def test_names_of_files_are_cut_at_capitals_and_digits():
     assert words_of("x" * 100) == []
 
 
+@pytest.mark.parametrize("length", [64, 65, 127, 128, 300])
+def test_a_long_run_without_spaces_keeps_every_pair_of_its_characters(length):
+    run = "".join(chr(0x4E00 + number) for number in range(length))
+    words = words_of(f"日 {run}")
+    assert max(map(len, words)) <= 64
+    pairs = {term.term for word in words[1:] for term in terms_of(word, asked=True)}
+    assert pairs == {run[i : i + 2] for i in range(length - 1)}
+    assert words_of(f"{'x' * 65}{run}") == words[1:]
+
+
 @pytest.mark.parametrize(
-    ("text", "language"),
+    ("text", "words"),
     [
-        ("a dog and a cat on the grass", "english"),
-        ("ein Hund und eine Katze auf dem Gras", "german"),
-        ("un chien et un chat dans l'herbe", "french"),
-        ("un perro y un gato en la hierba", "spanish"),
-        ("собака и кошка на траве", "russian"),
-        ("σκύλος", "greek"),
-        ("Windmills", None),
-        ("0042", None),
+        ("Sonnen\u00adblume", ["sonnenblume"]),
+        ("sun\u2060flower", ["sunflower"]),
+        ("كـــتاب", ["كتاب"]),
+        ("ශ්\u200dරී", ["ශ්රී"]),
+        ("می\u200cخواهم", ["می", "خواهم"]),
+        ("İnek İÇİN", ["inek", "için"]),
     ],
 )
-def test_short_texts_tell_their_language(text, language):
-    number = language_of(words_of(text))
-    assert (None if number is None else LANGUAGES[number]) == language
+def test_what_cannot_be_seen_within_a_word_does_not_cut_it(text, words):
+    assert words_of(text) == words
+
+
+def test_letters_beside_an_unspaced_script_are_a_word_of_their_own():
+    spelled = [term for term in terms_of("canon相机") if term.spelled]
+    assert spelled == [*terms_of("canon")]
+
+
+@pytest.mark.parametrize(
+    ("query", "written", "words"),
+    [
+        ("DSC01234", {"dsc", "01234"}, ["dsc", "01234"]),
+        ("DSC01234", {"dsc01234", "dsc", "01234"}, ["dsc01234"]),
+        ("DSC01234", {"dsc"}, ["dsc01234"]),
+        ("SunsetBeach.JPG today", {"sunset", "beach"}, ["sunset", "beach", "today"]),
+        ("a jpg", set(), ["a", "jpg"]),
+        ("St.Jpgs", set(), ["st", "jpgs"]),
+    ],
+)
+def test_a_name_is_read_as_its_parts_where_nobody_wrote_it_otherwise(query, written, words):
+    assert words_of_query(query, written.__contains__) == words
 
 
 @settings(max_examples=examples(300), deadline=None)

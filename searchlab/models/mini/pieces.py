@@ -9,9 +9,11 @@ word without the marker `▁`.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Mapping
 from functools import lru_cache
+from operator import itemgetter
 from pathlib import Path
 
 import marisa_trie
@@ -25,6 +27,11 @@ TRIE_ROWS_FILE = "pieces_rows.npy"
 """The first two say what the pieces are; the others are made of them, to be opened at once."""
 
 WORD = "▁"
+# Accents that no letter has taken in, and the vowels of Arabic and Hebrew, which few texts write.
+_MARKS = re.compile(
+    "[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
+    "\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed]"
+)
 LONGEST_PIECE = 20
 UNKNOWN = -60.0
 _WORDS_KEPT = 16_384
@@ -159,10 +166,19 @@ class Pieces:
         return tuple(int(self._rows[number]) for _, number in self._cut(word))
 
     def _cut(self, word: str) -> list[tuple[str, int]]:
-        """Return the pieces of a word with their numbers in the trie."""
+        """Return the pieces of a word with their numbers in the trie.
+
+        What has marks is cut with them or without, whichever is more probable.
+        """
         whole = self._trie.get(word)
         if whole is not None:
             return [(word, whole)]
+        bare = _MARKS.sub("", word)
+        readings = [word] if bare == word else [word, bare]
+        return max(map(self._cut_best, readings), key=itemgetter(0))[1]
+
+    def _cut_best(self, word: str) -> tuple[float, list[tuple[str, int]]]:
+        """Return the log probability of the best cut, and its pieces."""
         n = len(word)
         best = [0.0] + [-1e30] * n
         back: list[tuple[int, int | None]] = [(0, None)] * (n + 1)
@@ -182,4 +198,4 @@ class Pieces:
             if number is not None:
                 pieces.append((word[start:end], number))
             end = start
-        return pieces[::-1]
+        return best[n], pieces[::-1]

@@ -119,13 +119,18 @@ def _lab(hexes: list[str]) -> Lab:
     return srgb_to_oklab(np.array(values, dtype=np.uint8))
 
 
+def _without_case(text: str) -> str:
+    # Of the Turkish capital İ a dot is left, which "i" has already.
+    return unicodedata.normalize("NFC", text).casefold().replace("i\u0307", "i")
+
+
 def _without_accents(word: str) -> str:
     bare = unicodedata.normalize("NFD", word.replace("ı", "i").replace("ł", "l").replace("ø", "o"))
     return unicodedata.normalize("NFC", "".join(c for c in bare if not "\u0300" <= c <= "\u036f"))
 
 
 def _forms(language: str, word: str) -> Iterator[str]:
-    plain = unicodedata.normalize("NFC", word.replace("_", " ")).casefold()
+    plain = _without_case(word.replace("_", " "))
     stem, inflected, _ = plain.partition("~")
     forms = [stem + ending for ending in _ENDINGS[language]] if inflected else [plain]
     if language in _PREFIXES:
@@ -248,7 +253,7 @@ class Vocabulary:
 
         A colour named twice is listed twice. A text without a colour word gives an empty list.
         """
-        plain = unicodedata.normalize("NFC", text).casefold()
+        plain = _without_case(text)
         codes = _HEX.findall(plain)
         colours = [
             _lab([code if len(code) == 7 else "#" + "".join(c * 2 for c in code[1:])])

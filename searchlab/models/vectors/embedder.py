@@ -99,8 +99,8 @@ class VectorsEmbedder(Embedder):
             self._check_base(base)
             if is_reader(base):
                 self.at_large, self.read_text = base.at_large, base.read_text
-            if hasattr(base, "tags"):
-                self.tags = base.tags
+            if hasattr(base, "sights"):
+                self.sights = base.sights
 
     @property
     def towers(self) -> frozenset[Tower]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.search.words.terms import LANGUAGES, OF_SCRIPT
+from searchlab.search.words.languages import LANGUAGES, OF_SCRIPT
 from searchlab.search.words.vocabulary import Known
 
 DESCRIPTION = 1

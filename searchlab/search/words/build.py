@@ -28,18 +28,10 @@ from searchlab.search.words.blocks import (
 )
 from searchlab.search.words.fields import Written
 from searchlab.search.words.hashed import Hashed
+from searchlab.search.words.languages import LANGUAGES, UNTOLD, stem_key
 from searchlab.search.words.postings import encode
 from searchlab.search.words.segment import MIN_TYPO, WHOLE_BITS, WHOLES, Segment
-from searchlab.search.words.terms import (
-    LANGUAGES,
-    UNTOLD,
-    deletions,
-    hash_of,
-    stem_key,
-    whole_of,
-    words_of,
-    words_of_name,
-)
+from searchlab.search.words.terms import deletions, hash_of, whole_of, words_of, words_of_name
 from searchlab.search.words.vocabulary import WordVocabulary
 
 _WORDS_AT_ONCE, _DOCS_AT_ONCE = 2**20, 2**16  # in a block

@@ -12,7 +12,7 @@ import numpy as np
 from searchlab.photos.descriptions import is_generated
 from searchlab.photos.photo import OWNERS_FIELDS
 from searchlab.photos.table import CODED_COLUMNS, PhotoTable
-from searchlab.search.words.terms import hash_of
+from searchlab.search.words.terms import RULES, hash_of
 
 _LENGTH_OF_ID = 36
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -118,10 +118,10 @@ def texts_of(table: PhotoTable, withheld: Collection[str] = ()) -> Iterator[list
 def documents_of(
     table: PhotoTable, withheld: Collection[str]
 ) -> Iterator[tuple[int, list[Written]]]:
-    """Yield for each photo a digest of its id and its texts, and the texts; see `texts_of`."""
+    """Yield for each photo a digest of what it is found by, and its texts; see `texts_of`."""
     for photo_id, written in zip(table.texts("photo_id"), texts_of(table, withheld), strict=True):
         fields = bytes(map(_FIELD, written)).decode()
-        yield hash_of("\0".join([photo_id, *map(_TEXT, written), fields])), written
+        yield hash_of("\0".join([photo_id, *map(_TEXT, written), fields, str(RULES)])), written
 
 
 def _written(table: PhotoTable, number: int, name: str) -> Iterator[Written | None] | None:

@@ -26,9 +26,10 @@ from searchlab.progress import Progress
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.words.build import build_segment
 from searchlab.search.words.fields import ALL_FIELDS, FIELDS, documents_of
-from searchlab.search.words.matches import FoundBefore, WordMatches, rarity
+from searchlab.search.words.languages import content_words
+from searchlab.search.words.matches import FoundBefore, WordMatches, mark, rarity
 from searchlab.search.words.segment import MIN_TYPO, Matched, PostingLists, Segment, add_up
-from searchlab.search.words.terms import Word, content_words, whole_of, words_of
+from searchlab.search.words.terms import Word, terms_of, whole_of, words_of, words_of_query
 
 _NAMES = "words.columns"
 _AS_WRITTEN, _FORM, _MISSPELT = 1.0, 0.9, 0.6
@@ -215,7 +216,7 @@ class WordIndex:
     def _find(
         self, text: str, allowed: Bitmap | None, read: int, known: frozenset[str]
     ) -> WordMatches:
-        words = words_of(text)
+        words = words_of_query(text, lambda word: self._is_written(word, read))
         looked_up = content_words(words)
         lists, counts, read_as = self._lists(looked_up, read, known)
         idf = np.array([rarity(count, self._n_photos) for count in sorted(counts)], np.float32)
@@ -230,7 +231,7 @@ class WordIndex:
             rows=matched.rows,
             coverage=np.minimum(matched.coverage / np.float32(total), np.float32(1)),
             precision=matched.precision,
-            whole=_mark(self._wholes(whole_of(words), _WHOLE_BITS & read), matched.rows),
+            whole=mark(self._wholes({*map(whole_of, (words, words_of(text)))}, read), matched.rows),
             counts={word.text: count for word, count in zip(looked_up, counts, strict=True)},
             read_as=read_as,
             n_photos=self._n_photos,
@@ -340,12 +341,15 @@ class WordIndex:
             total += int((rows[docs] >= 0).sum()) if len(rows) else len(docs)
         return total
 
-    def _wholes(self, whole: str, read: int) -> NDArray[np.int64]:
+    def _is_written(self, word: str, read: int) -> bool:
+        terms = terms_of(word, asked=True)
+        return all(self._look_up(term, read, is_forgiven=False).n_photos for term in terms)
+
+    def _wholes(self, wholes: Collection[str], read: int) -> NDArray[np.int64]:
         rows = [np.zeros(0, dtype=np.int64)]
         for segment, places in zip(self.segments, self.doc_rows, strict=True):
-            docs, fields = segment.wholes(whole)
-            if len(docs):
-                rows.append(places[docs[(fields & read) > 0]].astype(np.int64))
+            for docs, fields in map(segment.wholes, wholes):
+                rows.append(places[docs[(fields & read & _WHOLE_BITS) > 0]].astype(np.int64))
         return np.concatenate(rows)
 
 
@@ -362,15 +366,6 @@ def _join(parts: list[Matched]) -> Matched:
     rows, coverage, precision = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.argsort(rows, kind="stable")
     return Matched(rows[order], coverage[order], precision[order])
-
-
-def _mark(some: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Say which of ascending rows are among some, which are few or none."""
-    marks = np.zeros(len(rows), dtype=np.bool_)
-    if len(some) and len(rows):
-        places = np.minimum(np.searchsorted(rows, some), len(rows) - 1)
-        marks[places[rows[places] == some]] = True
-    return marks
 
 
 def _are_rows(rows: NDArray[np.int32], is_new: NDArray[np.bool_]) -> bool:

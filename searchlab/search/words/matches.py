@@ -104,6 +104,15 @@ def rarity(count: int, n_photos: int) -> float:
     return math.log1p((max(1, n_photos) - count + 0.5) / (count + 0.5))
 
 
+def mark(some: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Say which of ascending rows are among some, which are few or none."""
+    marks = np.zeros(len(rows), dtype=np.bool_)
+    if len(some) and len(rows):
+        places = np.minimum(np.searchsorted(rows, some), len(rows) - 1)
+        marks[places[rows[places] == some]] = True
+    return marks
+
+
 class FoundBefore:
     """What queries found among all photos, without a filter; safe for several threads."""
 

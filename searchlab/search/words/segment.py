@@ -24,15 +24,9 @@ from searchlab.photos.columns import Texts, open_columns
 from searchlab.search.filters.bitmaps import COMPILED_FROM, Bitmap
 from searchlab.search.words.fields import ALL_FIELDS, FIELDS, WEIGHTS
 from searchlab.search.words.hashed import Hashed
+from searchlab.search.words.languages import LANGUAGES, stem_key
 from searchlab.search.words.postings import PADDING, WORD, ListHead, damaged, decode, read_head
-from searchlab.search.words.terms import (
-    LANGUAGES,
-    deletions,
-    has_digit,
-    hash_of,
-    one_edit_apart,
-    stem_key,
-)
+from searchlab.search.words.terms import deletions, has_digit, hash_of, one_edit_apart
 
 ARRAYS = {
     "post_starts": np.uint32,  # (n_terms + 1,) where the postings of each term begin

@@ -4,23 +4,16 @@ Words are runs of letters, marks and digits, without case and accents. Scripts t
 without spaces (Chinese, Japanese, Korean in part, Thai, Lao, Khmer, Burmese) are cut into single
 characters and pairs of them, as in Lucene's CJK analyser; a query looks up pairs, or a single
 character that stands alone.
-
-The language of a text is told by its script where that has one language of ours, else by its
-function words. The words of what has none of them are stemmed as English. Stems are Snowball's
-(Porter, "Snowball: a language for stemming algorithms", 2001; http://snowballstem.org).
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-import threading
 import unicodedata
-from collections.abc import Iterable
-from functools import cache, lru_cache
-from typing import NamedTuple, Protocol
-
-from searchlab.search.words.function_words import FUNCTION_WORDS
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
 
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
@@ -30,8 +23,19 @@ _PARTS = re.compile(f"[{_UNSPACED}]+|[^{_UNSPACED}]+")
 _ASCII_WORDS = re.compile(r"[a-z0-9]+").findall
 _DIGIT = re.compile(r"\d")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])")
+_PICTURE_FILE = re.compile(
+    r"(?<=\w)\.(?:jpe?g|png|webp|gif|tiff?|bmp|heic|heif|avif|jxl)(?!\S)", re.IGNORECASE
+)
 MAX_TERM_LENGTH = 64
-"""Characters of a word that count; what is longer is no word."""
+"""Characters of a word that count; what is longer is no word where words have spaces."""
+
+RULES = 2
+"""Counts up when a text becomes other terms, so that no segment keeps those of before."""
+
+# What may stand within a word; what shows as a gap, or is a place to break, ends it.
+_WITHIN = re.compile(
+    "[\u00ad\u0640\u200d-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff]"
+)
 
 # Accents and vowel points, and what cannot be seen; not the vowels of Indic scripts.
 _DROPPED = re.compile(
@@ -44,9 +48,6 @@ _ALIKE = str.maketrans(
     dict(zip("øđðłħŧıŋ‐‑‒–—―‘’ʼʻ′", "oddlhtin------'''''", strict=True))
     | {"æ": "ae", "œ": "oe", "þ": "th"}
 )
-
-
-# -- words --------------------------------------------------------------------------------------
 
 
 def fold(text: str) -> str:
@@ -95,8 +96,24 @@ def words_of(text: str) -> list[str]:
         if len(text) <= MAX_TERM_LENGTH:
             return words
         return [word for word in words if len(word) <= MAX_TERM_LENGTH]
-    text = unicodedata.normalize("NFC", text)
-    return [word for word in _word_pattern().findall(text.lower()) if len(word) <= MAX_TERM_LENGTH]
+    text = unicodedata.normalize("NFC", _WITHIN.sub("", text)).lower()
+    # Of the Turkish capital İ a dot is left, which "i" has already.
+    words = _word_pattern().findall(text.replace("i\u0307", "i"))
+    if len(text) <= MAX_TERM_LENGTH or max(map(len, words), default=0) <= MAX_TERM_LENGTH:
+        return words
+    return [part for word in words for part in _shortened(word)]
+
+
+def _shortened(word: str) -> list[str]:
+    """Cut what is unspaced into stretches that share a character, so that no pair is lost."""
+    if len(word) <= MAX_TERM_LENGTH:
+        return [word]
+    return [
+        part[start : start + MAX_TERM_LENGTH]
+        for part in _PARTS.findall(word)
+        if len(part) <= MAX_TERM_LENGTH or _is_unspaced(part[0])
+        for start in range(0, max(len(part) - 1, 1), MAX_TERM_LENGTH - 1)
+    ]
 
 
 def words_of_name(name: str) -> list[str]:
@@ -106,6 +123,27 @@ def words_of_name(name: str) -> list[str]:
     ['sunset', 'beach', '2023', 'img', '0042']
     """
     return words_of(_CAMEL.sub(" ", name))
+
+
+def words_of_query(text: str, is_written: Callable[[str], bool]) -> list[str]:
+    """Cut a query into words; what nobody wrote so, but as parts of a name, into those parts.
+
+    >>> words_of_query("DSC01234.jpg at iPhone", {"dsc", "01234", "at", "iphone"}.__contains__)
+    ['dsc', '01234', 'at', 'iphone']
+
+    Args:
+        text: The query.
+        is_written: Says whether any photo has a word.
+    """
+    words = words_of(text)
+    if words == words_of_name(text) and "." not in text:
+        return words
+    read: list[str] = []
+    for piece in _PICTURE_FILE.sub("", text).split():
+        words, parts = words_of(piece), words_of_name(piece)
+        as_parts = words != parts and not all(map(is_written, words))
+        read += parts if as_parts and all(map(is_written, parts)) else words
+    return read
 
 
 @lru_cache(maxsize=2**16)
@@ -119,10 +157,14 @@ def terms_of(word: str, *, asked: bool = False) -> tuple[Word, ...]:
     folded = fold(word)
     if not folded.isascii():
         folded = unicodedata.normalize("NFC", folded)
+    parts = _PARTS.findall(folded)
     terms: list[Word] = []
-    for part in _PARTS.findall(folded):
+    for part in parts:
         if not _is_unspaced(part[0]):
-            terms += [Word(word, piece, spelled=True) for piece in part.split()]
+            # With others beside it a piece is a word of its own, wherever it is met first.
+            pieces = part.split()
+            alone = len(parts) == len(pieces) == 1
+            terms += [Word(word if alone else piece, piece, spelled=True) for piece in pieces]
             continue
         pairs = [part[i : i + 2] for i in range(len(part) - 1)]
         singles = [] if asked and pairs else list(part)
@@ -138,138 +180,6 @@ def whole_of(words: list[str]) -> str:
 @lru_cache(maxsize=2**12)
 def _is_unspaced(character: str) -> bool:
     return re.match(f"[{_UNSPACED}]", character) is not None
-
-
-# -- languages and stems ------------------------------------------------------------------------
-
-LANGUAGES = tuple(FUNCTION_WORDS)
-"""Languages with a stemmer, by Snowball's names."""
-
-UNTOLD = LANGUAGES.index("english")
-"""Place in `LANGUAGES` of what texts are stemmed in that tell none, such as titles of one word.
-
-English rules take off a plural and little more, so that they do no harm to other languages: those
-of Spanish would make one of "gato" and "gate".
-"""
-
-_SCRIPTS = (
-    ("\u0370", "\u03ff", ("greek",)),
-    ("\u0400", "\u04ff", ("russian",)),
-    ("\u0530", "\u058f", ("armenian",)),
-    ("\u0600", "\u06ff", ("arabic", "persian")),
-    ("\u0900", "\u097f", ("hindi", "nepali")),
-    ("\u0b80", "\u0bff", ("tamil",)),
-)
-_IN_SCRIPTS = {language for *_, languages in _SCRIPTS for language in languages}
-_MOST_LOOKED_UP = 32  # words of a query
-OF_SCRIPT = 1e-6
-"""What the script of a word counts beside a function word, where a language is chosen."""
-
-_stemming = threading.local()
-
-
-class _Stemmer(Protocol):
-    def stemWord(self, word: str, /) -> str: ...  # noqa: N802
-
-
-@cache
-def _languages_by_word() -> dict[str, tuple[int, ...]]:
-    by_word: dict[str, tuple[int, ...]] = {}
-    for number, words in enumerate(FUNCTION_WORDS.values()):
-        for word in dict.fromkeys(words.split()):
-            by_word[word] = (*by_word.get(word, ()), number)
-    return by_word
-
-
-def language_of(words: Iterable[str]) -> int | None:
-    """Tell the language of a text by its words.
-
-    Args:
-        words: Lower case, with accents.
-
-    Returns:
-        A place in `LANGUAGES`; None where no word tells.
-    """
-    return choose_language(languages_of_word(word) for word in words)
-
-
-def languages_of_word(word: str) -> tuple[int, ...]:
-    """Return the languages that a word tells of: it is a function word of theirs.
-
-    Args:
-        word: Lower case, with accents.
-
-    Returns:
-        Places in `LANGUAGES`; those of a script that few languages share are negative, less one:
-        they count where no function word does.
-    """
-    known = _languages_by_word().get(word, ())
-    return known or (() if word.isascii() else tuple(~number for number in _of_script(word)))
-
-
-def choose_language(languages: Iterable[tuple[int, ...]]) -> int | None:
-    """Return the language that most words tell of, the first of `LANGUAGES` among equals.
-
-    Args:
-        languages: For each word of a text, as `languages_of_word` gives them.
-    """
-    counts: dict[int, float] = {}
-    for some in languages:
-        for number in some:
-            if number >= 0:
-                counts[number] = counts.get(number, 0) + 1
-            else:
-                counts[~number] = counts.get(~number, 0) + OF_SCRIPT
-    return max(counts, key=lambda number: (counts[number], -number)) if counts else None
-
-
-def _of_script(word: str) -> tuple[int, ...]:
-    for first, last, languages in _SCRIPTS:
-        if first <= word[0] <= last:
-            return tuple(LANGUAGES.index(language) for language in languages)
-    return ()
-
-
-def is_function_word(word: str, language: int | None) -> bool:
-    """Say whether a word carries no meaning of its own in a language; in none without one."""
-    return language is not None and language in _languages_by_word().get(word, ())
-
-
-def content_words(words: list[str]) -> list[Word]:
-    """Return what a query looks up, each once; function words only where there are no others."""
-    language = language_of(words)
-    content = [word for word in words if not is_function_word(word, language)] or words
-    terms = (term for word in dict.fromkeys(content) for term in terms_of(word, asked=True))
-    return list(dict.fromkeys(terms))[:_MOST_LOOKED_UP]
-
-
-@lru_cache(maxsize=2**16)
-def stem_key(word: str, language: int) -> str | None:
-    """Return what the forms of a word have in common in one language, and only there.
-
-    Args:
-        word: Lower case, with accents.
-        language: A place in `LANGUAGES`.
-
-    Returns:
-        Language and stem; None for words without one: numbers, and those of another script.
-    """
-    name = LANGUAGES[language]
-    if len(word) < 3 or any(character.isdigit() for character in word):
-        return None
-    if name in _IN_SCRIPTS and word.isascii():
-        return None
-    return f"{name}:{fold(_stemmer(name).stemWord(word))}"
-
-
-def _stemmer(name: str) -> _Stemmer:
-    # Snowball's stemmers are not safe for several threads.
-    stemmers: dict[str, _Stemmer] = _stemming.__dict__.setdefault("by_name", {})
-    if name not in stemmers:
-        import Stemmer
-
-        stemmers[name] = Stemmer.Stemmer(name)
-    return stemmers[name]
 
 
 # -- hashes and typing errors -------------------------------------------------------------------

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.search.words.terms import Word, has_digit, hash_of, languages_of_word, terms_of
+from searchlab.search.words.languages import languages_of_word
+from searchlab.search.words.terms import Word, has_digit, hash_of, terms_of
 
 _MIXED = -(2**30)
 
@@ -157,14 +158,16 @@ class WordVocabulary:
         if is_plain and has_digit(word):
             return self._pass(word, -1 - self._number_numeral(word))
         terms, numerals = list[int](), list[int]()
-        for _, term, spelled in (Word(word, word, spelled=True),) if is_plain else terms_of(word):
+        for text, term, spelled in (
+            (Word(word, word, spelled=True),) if is_plain else terms_of(word)
+        ):
             if has_digit(term):
                 numerals.append(self._number_numeral(term))
                 continue
             if term not in self.terms:
                 self.terms[term] = len(self.terms)
                 if spelled:
-                    self.spelled[self.terms[term]] = word
+                    self.spelled[self.terms[term]] = text
             terms.append(self.terms[term])
         if numerals:
             self._passing.append((terms, numerals, languages_of_word(word)))

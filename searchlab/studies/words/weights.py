@@ -28,8 +28,9 @@ from searchlab.config.calibration import Curve
 from searchlab.config.word_weights import WordWeights
 from searchlab.evaluation.datasets.written import misspell
 from searchlab.search.words.index import WordIndex
+from searchlab.search.words.languages import is_function_word, language_of
 from searchlab.search.words.matches import Gains
-from searchlab.search.words.terms import is_function_word, language_of, words_of
+from searchlab.search.words.terms import words_of
 
 COVERAGE: Final = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0)
 PRECISION: Final = (0.0, 1.0, 2.0, 3.0, 6.0)
