@@ -9,6 +9,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,12 +19,14 @@ import searchlab
 from searchlab.config import USUAL
 from searchlab.errors import ConflictError, DataError, InputError, MismatchError, NotFoundError
 from searchlab.library.ingest import index_photos
-from searchlab.library.library import create_library
+from searchlab.library.library import Library, create_library
 from searchlab.models import load_model
 from searchlab.models.adapted import CARD_FILE, HEADS_FILE, MODEL_FILE
 from searchlab.models.openclip.torchvision_shim import import_torchvision
 from searchlab.models.shipped_calibration import calibrate
+from searchlab.models.vectors.writing import write_vectors
 from searchlab.progress import Progress
+from searchlab.training.adapt import adaptation
 from searchlab.training.adapt.adaptation import adapt
 from searchlab.training.adapt.head_training import Trainer, TrainingSettings
 from searchlab.training.adapt.pairs import part_of
@@ -240,6 +243,21 @@ def test_a_killed_run_goes_on(tmp_path, tiles_photos):
 def test_models_that_cannot_be_adapted_are_refused(library, spec, message):
     with pytest.raises(InputError, match=message):
         adapt(library, model=spec)
+
+
+def test_a_model_of_given_vectors_is_refused_and_the_one_that_made_them_adapted(
+    library, tmp_path, monkeypatch
+):
+    rows = np.eye(3, load_model("tiles:1").dim, dtype=np.float32)
+    write_vectors(tmp_path / "v", ["a", "b", "c"], rows)
+    config = SimpleNamespace(model=f"vectors:{tmp_path / 'v'}")
+    monkeypatch.setattr(Library, "snapshot", lambda library: SimpleNamespace(config=config))
+    with pytest.raises(InputError, match="must be one that embeds photos itself, got vectors:"):
+        adaptation._load_base(library, None)
+    config.model += "@tiles:1"
+    assert adaptation._load_base(library, None) is load_model("tiles:1")
+    with pytest.raises(InputError, match="must be one that embeds photos itself, got vectors:"):
+        adaptation._load_base(library, config.model)
 
 
 def test_too_few_photos_are_refused(tmp_path, tiles_models, tiles_photos):

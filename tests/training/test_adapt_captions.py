@@ -10,6 +10,7 @@ from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library
 from searchlab.photos.sidecar import Skipped
 from searchlab.training.adapt.captions import PhotoCaption, library_captions, read_captions
+from tests.support.metadata import in_languages, xmp
 
 
 def test_reads_tab_separated_captions_with_and_without_language(tmp_path):
@@ -80,3 +81,12 @@ def test_a_library_tells_what_people_wrote_and_nothing_generated(tmp_path, make_
     (photo,) = library_captions(library)
     assert photo.file.name == "a.png"
     assert photo.captions == (PhotoCaption("Sunset", ""), PhotoCaption("a red sky", ""))
+
+
+def test_what_a_photo_program_wrote_beside_the_photo_is_taken_too(tmp_path, make_picture):
+    make_picture(tmp_path / "photos/a.png")
+    (tmp_path / "photos/a.xmp").write_bytes(xmp(in_languages("dc:title", x_default="Ebb  tide")))
+    library = create_library(tmp_path / "library")
+    index_photos(library, [tmp_path / "photos"], model="mini")
+    (photo,) = library_captions(library)
+    assert photo.captions == (PhotoCaption("Ebb tide", ""),)

@@ -256,9 +256,9 @@ def _load_base(library: Library, spec: str | None) -> Embedder:
     """Load the model to adapt; without a spec, the library's model or the base of that one."""
     if spec is None:
         snapshot = library.snapshot()
-        spec = "mini" if snapshot is None else snapshot.config.model
-        model = load_model(spec)
-        model = getattr(model, "base", model)
+        model = load_model("mini" if snapshot is None else snapshot.config.model)
+        while (base := getattr(model, "base", None)) is not None:
+            model = base
     else:
         model = load_model(spec)
     if len(model.parts) != 1 or model.parts[0][0] is not model:
@@ -274,8 +274,11 @@ def _load_base(library: Library, spec: str | None) -> Embedder:
             "adapt mini with --model mini, and fuse the two as a hybrid"
         )
         raise InputError(msg)
-    if spec.startswith("migrated:"):
-        msg = f"a model to adapt must be one that embeds photos itself, got {spec}; adapt its base"
+    if model.name.partition(":")[0] in ("migrated", "vectors"):
+        msg = (
+            f"a model to adapt must be one that embeds photos itself, got {model.name}; name the "
+            "model that made its vectors with --model"
+        )
         raise InputError(msg)
     return model
 

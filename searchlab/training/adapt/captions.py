@@ -22,8 +22,8 @@ from typing import NamedTuple
 from searchlab.errors import InputError, NotFoundError
 from searchlab.library.cache import ContentCache
 from searchlab.library.library import Library
-from searchlab.library.snapshots import Snapshot
-from searchlab.photos.sidecar import Skipped, read_records
+from searchlab.photos.descriptions import is_generated
+from searchlab.photos.sidecar import Skipped
 from searchlab.progress import Progress
 
 MAX_CAPTION = 2_000
@@ -139,28 +139,17 @@ def library_captions(library: Library) -> list[CaptionedPhoto]:
     if snapshot is None:
         msg = f"a library must hold photos, got an empty one at {library.folder}; index some first"
         raise NotFoundError(msg)
-    written = _captions_of_records(snapshot)
+    columns = ("sha256", "file", "source_description", "title", "alt_description")
     photos: dict[str, CaptionedPhoto] = {}
-    columns = (snapshot.table.texts(name) for name in ("sha256", "file", "source_description"))
-    for sha256, file, description in zip(*columns, strict=True):
-        texts = dict.fromkeys([description, *written.get(file, ())])
+    for sha256, file, *texts in zip(*map(snapshot.table.texts, columns), strict=True):
         captions = tuple(
-            PhotoCaption(" ".join(text.split()), NO_LANGUAGE) for text in texts if text.strip()
+            PhotoCaption(" ".join(text.split()), NO_LANGUAGE)
+            for text in dict.fromkeys(texts)
+            if text.strip() and not is_generated(text)
         )
         if captions:
             photos[sha256] = _join(photos.get(sha256), sha256, Path(file), captions)
     return list(photos.values())
-
-
-def _captions_of_records(snapshot: Snapshot) -> dict[str, list[str]]:
-    by_path: dict[str, list[str]] = {}
-    for root in snapshot.roots:
-        sidecar = root.sidecar() if root.folder.is_dir() else None
-        for item in read_records(sidecar) if sidecar is not None else ():
-            if not isinstance(item, Skipped):
-                path, record = item
-                by_path.setdefault(str(path), []).extend([record.title, record.alt_description])
-    return by_path
 
 
 def file_captions(
