@@ -1,3 +1,4 @@
+import io
 import struct
 import zlib
 
@@ -6,7 +7,7 @@ import pytest
 from PIL import Image, ImageCms
 
 from searchlab.errors import ImageError
-from searchlab.photos.images.decode import FORMATS, open_rgb
+from searchlab.photos.images.decode import FORMATS, as_rgb, open_rgb
 from tests.support.pictures import (
     BLUE,
     GREEN,
@@ -286,6 +287,19 @@ def swapping_profile() -> bytes:
 def test_colours_of_another_profile_become_srgb(kind):
     content = encoded(Image.new("RGB", (16, 16), (250, 5, 5)), kind, icc_profile=swapping_profile())
     assert near(open_rgb(content).image.getpixel((8, 8)), (5, 5, 250), 14)
+
+
+def test_an_opened_picture_of_another_profile_is_as_its_file():
+    content = encoded(
+        Image.new("RGB", (16, 16), (250, 5, 5)), "PNG", icc_profile=swapping_profile()
+    )
+    with Image.open(io.BytesIO(content)) as lazily:
+        picture = as_rgb(lazily)
+    assert picture.tobytes() == open_rgb(content).image.tobytes()
+    assert as_rgb(picture).tobytes() == picture.tobytes()
+    keyed = corners()
+    keyed.info["transparency"] = RED
+    assert at_corners(as_rgb(keyed)) == [WHITE, GREEN, BLUE, WHITE]
 
 
 def test_a_profile_leaves_opacity_alone():

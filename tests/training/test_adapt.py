@@ -248,14 +248,14 @@ def test_models_that_cannot_be_adapted_are_refused(library, spec, message):
 def test_a_model_of_given_vectors_is_refused_and_the_one_that_made_them_adapted(
     library, tmp_path, monkeypatch
 ):
-    rows = np.eye(3, load_model("tiles:1").dim, dtype=np.float32)
+    rows = np.eye(3, load_model("palette").dim, dtype=np.float32)
     write_vectors(tmp_path / "v", ["a", "b", "c"], rows)
     config = SimpleNamespace(model=f"vectors:{tmp_path / 'v'}")
     monkeypatch.setattr(Library, "snapshot", lambda library: SimpleNamespace(config=config))
     with pytest.raises(InputError, match="must be one that embeds photos itself, got vectors:"):
         adaptation._load_base(library, None)
-    config.model += "@tiles:1"
-    assert adaptation._load_base(library, None) is load_model("tiles:1")
+    config.model += "@palette"
+    assert adaptation._load_base(library, None) is load_model("palette")
     with pytest.raises(InputError, match="must be one that embeds photos itself, got vectors:"):
         adaptation._load_base(library, config.model)
 

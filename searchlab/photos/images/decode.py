@@ -67,6 +67,7 @@ MAX_BYTES: Final = 50 * 2**20
 MAX_PIXELS: Final = 178_956_970
 _MAX_EFFORT: Final = 2_400_000_000  # thirteen scans of the largest JPEG; encoders make ten
 _MAX_WEBP_SIDE: Final = 16_383
+_NOT_PLAIN: Final = {"icc_profile", "transparency"}  # what makes RGB another RGB
 
 
 def _open_heif(file: io.BytesIO) -> ImageFile.ImageFile:
@@ -320,7 +321,8 @@ def as_rgb(source: Image.Image | Path | str | bytes, *, min_side: int | None = N
         raise ImageError(msg, reason="empty")
     try:
         upright = ImageOps.exif_transpose(source)
-        return upright if upright.mode == "RGB" else to_srgb(upright)[0]
+        is_plain = upright.mode == "RGB" and not upright.info.keys() & _NOT_PLAIN
+        return upright if is_plain else to_srgb(upright)[0]
     except (ImageError, MemoryError):
         raise
     except Exception as error:  # Opened lazily, and damaged: as in `open_rgb`.
