@@ -2,6 +2,7 @@
 
 import gc
 import json
+import shutil
 import sys
 from dataclasses import replace
 
@@ -162,6 +163,25 @@ def test_a_saved_table_is_opened_and_those_of_no_snapshot_are_dropped(
     assert {second.table.name, third.table.name} <= set(names)
     with pytest.raises(DataError, match=r"must hold .*--rebuild"):
         first.search(queries, 10)
+
+
+def test_tables_of_a_library_that_was_moved_or_copied_are_its_own(tmp_path, config, vectors):
+    """Whatever takes its place, or is a copy of it, drops none; and it still drops its old ones."""
+    moved, new = tmp_path / "moved", tmp_path / "library"
+    first, second = build_index(vectors[:300], config), build_index(vectors[:310], config)
+    first.save(snapshot(new, 1))
+    new.rename(moved)
+    second.save(snapshot(new, 1))
+    copied = tmp_path / "copied"
+    shutil.copytree(moved, copied)
+    (copied / "snapshots/1/engine.json").unlink()
+    third = build_index(vectors[:320], config)
+    third.save(snapshot(copied, 2))
+    names = {one.table.name for one in (first, second, third)}
+    assert names <= set(first.engine.list_tables())
+    (moved / "snapshots/1/engine.json").unlink()
+    build_index(vectors[:330], config).save(snapshot(moved, 2))
+    assert names - set(first.engine.list_tables()) == {first.table.name}
 
 
 def test_an_index_that_is_not_saved_leaves_no_table(config, vectors):

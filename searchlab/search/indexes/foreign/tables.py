@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import platform
 import re
 import time
 import uuid
@@ -28,6 +27,7 @@ from searchlab.files import write_atomically
 from searchlab.models.protocol import Embeddings
 
 FILE = "engine.json"
+_OWNER_FILE = "engine-owner.json"
 PREFIX = "searchlab_"
 _NAME = f"^{PREFIX}[0-9a-f]{{32}}$"
 REMEDY = "write it again with `searchlab index --rebuild`"
@@ -64,13 +64,20 @@ class _Named(msgspec.Struct):
     fingerprint: str
 
 
+class _Library(msgspec.Struct):
+    """Which library the snapshots of a folder are of, and which folder that is on its disk."""
+
+    library: Annotated[str, msgspec.Meta(min_length=1)]
+    inode: int
+
+
 @dataclass(frozen=True)
 class Owned:
     """What an engine keeps beside a table.
 
     Attributes:
         fingerprint: That of the table.
-        library: Where the snapshot lies that names it; empty until it was saved.
+        library: Id of the library whose snapshot names it; empty until it was saved.
         made: Seconds since 1970 when the table was built.
     """
 
@@ -157,7 +164,7 @@ def save_name(engine: Engine, table: Table, folder: Path) -> None:
         table: The table.
         folder: The new snapshot's folder, beside those of the library's other snapshots.
     """
-    library = _library_of(folder)
+    library = _library_of(folder.resolve().parent)
     write_atomically(folder / FILE, json.dumps({"engine": engine.name, **asdict(table)}).encode())
     # After the file: who saves at the same time drops what is owned and named nowhere.
     engine.own(table, library)
@@ -187,10 +194,20 @@ def read_name(folder: Path, engine: str) -> Table:
         raise DataError(msg) from error
 
 
-def _library_of(folder: Path) -> str:
-    # The place and no random id: a copied library must not drop the tables of the original.
-    place = f"{platform.node()}:{folder.resolve().parent}"
-    return hashlib.sha256(place.encode()).hexdigest()[:32]
+def _library_of(snapshots: Path) -> str:
+    """Return the random id of the library whose snapshots lie in a folder.
+
+    It stays when the library is moved, or served by a container of another name. A copy gets its
+    own, so that it drops no tables of the original: its folder is another one on the disk.
+    """
+    path, inode = snapshots / _OWNER_FILE, snapshots.stat().st_ino
+    with suppress(OSError, ValueError, RecursionError):
+        stored = msgspec.json.decode(path.read_bytes(), type=_Library)
+        if stored.inode == inode:
+            return stored.library
+    library = _Library(uuid.uuid4().hex, inode)
+    write_atomically(path, msgspec.json.encode(library))
+    return library.library
 
 
 def _named_beside(folder: Path) -> set[str]:
