@@ -16,7 +16,14 @@ from PIL import Image
 
 from searchlab.api.http import decoders as module
 from searchlab.api.http.decoders import Decoders, TooBusyError, TooSlowError
-from searchlab.api.http.decoding import MAX_EFFORT, NICE, REQUEST, check_effort, open_for_model
+from searchlab.api.http.decoding import (
+    MAX_EFFORT,
+    NICE,
+    READY,
+    REQUEST,
+    check_effort,
+    open_for_model,
+)
 from searchlab.errors import ImageError
 from searchlab.photos.images.effort import decoding_effort
 from tests.support.pictures import encoded
@@ -136,7 +143,8 @@ def test_after_a_wave_one_process_stays(monkeypatch):
 
 
 LEAVES = """
-import pathlib, sys, time
+import os, pathlib, sys, time
+os.write(1, {ready!r})
 sys.stdin.buffer.read(1)
 time.sleep(0.3)  # until all of the picture is in the pipe
 pathlib.Path({path!r}).touch()
@@ -144,7 +152,7 @@ pathlib.Path({path!r}).touch()
 
 
 def test_a_process_that_ends_just_when_a_picture_comes_is_replaced(monkeypatch, tmp_path):
-    leaves = LEAVES.format(path=str(tmp_path / "left"))
+    leaves = LEAVES.format(path=str(tmp_path / "left"), ready=READY)
     monkeypatch.setattr(module, "_COMMAND", (sys.executable, "-c", leaves))
     with contextlib.closing(Decoders(60)) as decoders:
         start = decoders._take
@@ -199,7 +207,7 @@ def test_time_is_bounded_by_the_system_as_well_should_nobody_look():
         timeout=60,
     )
     assert done.returncode == -signal.SIGXCPU
-    assert done.stdout == b""
+    assert done.stdout == READY
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 4
 
 
@@ -259,9 +267,11 @@ def test_scans_that_are_repeated_are_refused_before_anything_is_decoded(monkeypa
     assert check_effort(repeated_scans(300, 9)) <= MAX_EFFORT
 
 
-def test_where_no_process_stays_alive_a_large_picture_is_given_up(monkeypatch):
-    monkeypatch.setattr(module, "_COMMAND", ("false",))
+@pytest.mark.parametrize("size", [100, 1 << 20])
+@pytest.mark.parametrize("command", [("false",), ("true",)])
+def test_where_no_process_stays_alive_no_picture_is_blamed(monkeypatch, command, size):
+    monkeypatch.setattr(module, "_COMMAND", command)
     with contextlib.closing(Decoders(60)) as decoders:
         with pytest.raises(MemoryError, match="must stay alive, got 5 that ended at once"):
-            decoders.decode(bytes(1 << 20), 64)
+            decoders.decode(bytes(size), 64)
         assert decoders.pids == []

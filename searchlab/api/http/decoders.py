@@ -17,7 +17,7 @@ from typing import IO, cast
 
 from PIL import Image
 
-from searchlab.api.http.decoding import ANSWER, REQUEST
+from searchlab.api.http.decoding import ANSWER, READY, REQUEST
 from searchlab.errors import ImageError
 
 _COMMAND = (sys.executable, "-P", "-m", "searchlab.api.http.decoding")
@@ -27,7 +27,7 @@ _OUT_OF_TIME = -signal.SIGXCPU
 _OWN_SHARE = 0.5
 # One process stays for the next picture; of a wave the others end when they were idle so long.
 _IDLE_S = 30.0
-# Several may have died while they were idle; one after the other does where none can start.
+# Several may have died while they were idle; one after the other does where memory is short.
 _TRIES = 5
 
 
@@ -73,7 +73,7 @@ class Decoders:
             process = self._take()
             try:
                 return process.decode(content, input_size, self._timeout_s)
-            except BrokenPipeError:  # it died while it was idle
+            except BrokenPipeError:  # it died while it was idle, or as it started
                 continue
             finally:
                 self._give_back(process)
@@ -132,6 +132,7 @@ class _Process:
         self._requests, self._answers = (pipe.fileno() for pipe in pipes)
         os.set_blocking(self._requests, False)
         self.is_free = True
+        self._is_ready = False
 
     @property
     def pid(self) -> int:
@@ -148,11 +149,14 @@ class _Process:
             ImageError: It is refused.
             TooSlowError: It takes too long.
             TooBusyError: Others take the time that it would need.
-            BrokenPipeError: The process had died before.
+            BrokenPipeError: The process had died before, or could not start.
         """
         deadline, spent_s = time.monotonic() + timeout_s, _read_cpu_s(self.pid)
         self.is_free = False
         try:
+            if not self._is_ready:
+                self._read(len(READY), deadline)
+                self._is_ready = True
             self._write(REQUEST.pack(len(content), input_size, timeout_s), deadline)
             self._write(content, deadline)
             head = self._read(ANSWER.size, deadline)
@@ -189,7 +193,7 @@ class _Process:
             ended = self._process.wait(1.0)
             if ended == _OUT_OF_TIME:
                 return TooSlowError()
-            if not ended:  # by itself, just before the picture came
+            if not (ended and self._is_ready):  # by itself or at its start: it saw no picture
                 return BrokenPipeError()
         msg = "a picture must be complete and undamaged, got one that cannot be decoded"
         return ImageError(msg, reason="damaged")

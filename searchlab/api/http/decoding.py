@@ -41,6 +41,10 @@ REQUEST: Final = struct.Struct("<QId")  # bytes of the picture, input size of th
 ANSWER: Final = struct.Struct("<BBIIQ")  # refused, last, width, height, bytes of what follows
 
 
+READY: Final = b"\1"
+"""Written once a process has started; what ends before is no fault of a picture."""
+
+
 class DecodeRefusal(NamedTuple):
     """Why a picture is refused, as `ImageError` says."""
 
@@ -109,6 +113,7 @@ def main() -> None:
     # Whatever a decoder prints must not get between the answers.
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
+    answers.write(READY)
     requests = sys.stdin.buffer
     wait_s = None if math.isinf(idle_s) else idle_s
     while select.select([requests], [], [], wait_s)[0] and _answer_next(requests, answers):
