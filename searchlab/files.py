@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from searchlab.errors import InputError, MissingExtraError
 
@@ -34,13 +36,30 @@ def digest_of(values: Mapping[str, Any]) -> str:
 def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
     """Replace a file so that a reader sees the old bytes or the new ones, never a part."""
     partial = path.with_name(f"{path.name}.part")
-    partial.unlink(missing_ok=True)  # a leftover would keep its own mode
-    with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+    with _open_alone(partial, mode) as file:
+        file.truncate()  # the leftover of one who was killed
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
-    partial.replace(path)
+        partial.replace(path)
     sync_folder(path.parent)
+
+
+def _open_alone(path: Path, mode: int) -> BinaryIO:
+    """Open a file for writing once nobody else writes to it."""
+    while True:
+        file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, mode), "wb")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            found = os.fstat(file.fileno())
+            os.fchmod(file.fileno(), found.st_mode & mode)  # of a leftover that more may read
+            with suppress(FileNotFoundError):
+                if path.stat().st_ino == found.st_ino:
+                    return file
+        except BaseException:
+            file.close()
+            raise
+        file.close()  # another one has put it in its place meanwhile
 
 
 def sync_folder(folder: Path) -> None:

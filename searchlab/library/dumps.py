@@ -49,9 +49,10 @@ def pictures_of_dumps(
 
 
 def _add_reading(readings: list[_Reading], new: _Reading) -> None:
-    # A growing dump repeats a photo that has changed: the last line counts.
-    source = new[1].record.source
-    readings[:] = [other for other in readings if other[1].record.source != source]
+    # A growing dump repeats a photo that has changed: the last line counts. What other folders
+    # have of it stays, for its picture may be there.
+    place = new[1].record.source, new[0].folder
+    readings[:] = [read for read in readings if (read[1].record.source, read[0].folder) != place]
     readings.append(new)
 
 
@@ -59,8 +60,10 @@ def _find_picture(
     readings: list[_Reading], stores: dict[Path, PictureStore]
 ) -> tuple[Path, SourceRecord] | Skipped:
     record = merge(read.record for _, read in readings)
-    # The library that published the photo comes first: its picture is preferred.
-    readings = sorted(readings, key=lambda reading: reading[1].record.source != record.source)
+    # The library that published the photo comes first, and what was read last: their picture is
+    # preferred.
+    readings = readings[::-1]
+    readings.sort(key=lambda reading: reading[1].record.source != record.source)
     root, best = readings[0]
     if why := refusal(record.license_type, root.allowed):
         return Skipped(best.where, why)

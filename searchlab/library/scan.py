@@ -156,6 +156,8 @@ def _read_sidecar(root: Root, problems: list[Skipped]) -> dict[Path, Record]:
             problems.append(item)
             continue
         path, record = item
+        if not path.is_relative_to(root.folder):  # through a link; a file keeps its own name
+            path = path.parent.resolve() / path.name
         if path in records:
             problems.append(Skipped(str(path), "named twice in the records; the first line counts"))
             continue

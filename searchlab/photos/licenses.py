@@ -129,7 +129,9 @@ _STATEMENTS: Final = {
     "und": "undetermined",
 }
 _ATTRIBUTION: Final = re.compile(
-    r"(?:cc-)?((?:by|nc|nd|sa)(?:-(?:nc|nd|sa))*)(?:-([1-4]\.[05])(?:-[1-4]\.[05])*)?(?:-[a-z]{2,3})?",
+    r"(cc-)?((?:by|nc|nd|sa)(?:-(?:nc|nd|sa))*)(?:-([1-4]\.[05])(?:-[1-4]\.[05])*)?"
+    # The country of a national version; without either, "by Tom" is no licence.
+    r"(?(1)(?:-[a-z]{2,3})?|(?(3)(?:-[a-z]{2,3})?))",
     re.ASCII,
 )
 _LONG: Final = (
@@ -174,9 +176,9 @@ def _creative_commons_name(name: str, version: str = "") -> str:
     parts = _ATTRIBUTION.fullmatch(name)
     if parts is None:
         return ""
-    given = set(parts[1].split("-"))
+    given = set(parts[2].split("-"))
     elements = [element for element in ("by", "nc", "nd", "sa") if element in given]
-    number = parts[2] or (version if re.fullmatch(r"[1-4]\.[05]", version, re.ASCII) else "")
+    number = parts[3] or (version if re.fullmatch(r"[1-4]\.[05]", version, re.ASCII) else "")
     return "-".join(["cc", *elements, *([number] if number else [])])
 
 
@@ -226,7 +228,7 @@ def license_url(license_type: str) -> str:
     if name in NAMED:
         return NAMED[name].url
     parts = _ATTRIBUTION.fullmatch(name)
-    return f"{_CC}/licenses/{parts[1]}/{parts[2] or '4.0'}/" if parts else ""
+    return f"{_CC}/licenses/{parts[2]}/{parts[3] or '4.0'}/" if parts else ""
 
 
 def license_label(license_type: str) -> str:
@@ -238,7 +240,7 @@ def license_label(license_type: str) -> str:
     if license_type in NAMED:
         return NAMED[license_type].label
     parts = _ATTRIBUTION.fullmatch(license_type)
-    return " ".join(filter(None, ("CC", parts[1].upper(), parts[2]))) if parts else license_type
+    return " ".join(filter(None, ("CC", parts[2].upper(), parts[3]))) if parts else license_type
 
 
 def restrictions(license_type: str) -> frozenset[str]:
@@ -250,7 +252,7 @@ def restrictions(license_type: str) -> frozenset[str]:
     if license_type in NAMED:
         return frozenset(NAMED[license_type].forbids)
     parts = _ATTRIBUTION.fullmatch(license_type)
-    return frozenset({"nc", "nd"} & set(parts[1].split("-")) if parts else {"none"})
+    return frozenset({"nc", "nd"} & set(parts[2].split("-")) if parts else {"none"})
 
 
 def refusal(license_type: str, allowed: Collection[str] = ()) -> str:

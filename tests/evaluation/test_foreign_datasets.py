@@ -127,6 +127,9 @@ def test_a_folder_of_beir_with_pictures(beir):
         ("qrels/test.tsv", "h\th\th\nq9\tred\t1\n", "got query 'q9'"),
         ("qrels/test.tsv", "h\th\th\nq1\tred\t0.5\n", r"test.tsv:2 must be query, document and a"),
         ("qrels/test.tsv", "h\th\th\nq1\tred\n", "a grade from 0, got"),
+        ("qrels/test.tsv", "q1\tred\t1.5\n", r"test.tsv:1 must be query, document and a"),
+        ("qrels/test.tsv", "q1\tred\t1\nq1\tred\t2\n", "judgment of 'red' for the query once"),
+        ("queries.jsonl", '{"_id": 1, "text": "a"}\n{"_id": 1, "text": "b"}', "another one of '1'"),
         ("queries.jsonl", '{"id": 1}', r"queries.jsonl:1 must be a JSON object with _id"),
         ("corpus.jsonl", "{", r"corpus.jsonl:1 must be a JSON object"),
     ],
@@ -135,6 +138,28 @@ def test_what_is_wrong_in_a_folder_of_beir_is_named(file, text, message, beir):
     (beir / file).write_text(text)
     with pytest.raises(InputError, match=message):
         load_dataset(beir)
+
+
+def test_judgments_of_beir_may_lack_a_header_and_mark_spam(beir):
+    (beir / "qrels" / "test.tsv").write_text("q1\tred\t2\nq1\tblue\t-1\nq2\tblue\t1\n\n")
+    corpus = (beir / "corpus.jsonl").read_text()
+    (beir / "corpus.jsonl").write_text(corpus, encoding="utf-8-sig")
+    dataset = load_dataset(beir)
+    assert {query_id: sorted(grades.values()) for query_id, grades in dataset.qrels.items()} == {
+        "q1": [0, 2],
+        "q2": [1],
+    }
+
+
+def test_captions_of_one_id_are_refused(karpathy):
+    path = karpathy / "dataset_coco.json"
+    values = json.loads(path.read_text())
+    for image in values["images"]:
+        for number, sentence in enumerate(image["sentences"]):
+            sentence["sentid"] = number
+    path.write_text(json.dumps(values))
+    with pytest.raises(InputError, match="must give each query once, got another one of '0'"):
+        load_dataset(karpathy)
 
 
 def test_a_damaged_file_of_splits_is_named(karpathy):

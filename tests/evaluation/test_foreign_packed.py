@@ -183,10 +183,31 @@ def test_a_task_of_mieb_is_read_from_parquet(mieb):
     }  # fmt: skip
 
 
+def test_ids_of_any_script_have_pictures_of_their_own_and_zero_is_an_id(mieb):
+    folder, write = mieb
+    shades = {"照片": "#e50000", "風景": "#0343df", "a/1": "#15b01a", "a_1": "#000", "0": "#fff"}
+    write("corpus", [{"id": name, "image": {"bytes": picture(s)}} for name, s in shades.items()])
+    write("query", [{"id": 0, "text": "red"}])
+    write("qrels", [{"query-id": 0, "corpus-id": name, "score": 1.0} for name in shades])
+    dataset = load_dataset(str(folder))
+    files = {str(record["file"]) for record in dataset.records}
+    assert len(files) == 5
+    assert len({Image.open(file).getpixel((0, 0)) for file in files}) == 5
+    assert list(dataset.qrels) == ["0"]
+
+
+@pytest.mark.parametrize("score", [0.5, 1.9, None])
+def test_a_grade_of_parquet_that_is_no_whole_number_is_refused(mieb, score):
+    folder, write = mieb
+    write("qrels", [{"query-id": "q-red", "corpus-id": "red", "score": score}])
+    with pytest.raises(InputError, match=f"by whole numbers, got q-red, red, {score}"):
+        load_dataset(str(folder))
+
+
 def test_parquet_without_pictures_or_with_unknown_ids_is_refused(mieb):
     folder, write = mieb
     write("qrels", [{"query-id": "q-red", "corpus-id": "purple", "score": 1}])
-    with pytest.raises(InputError, match="must judge what is there, got q-red, purple, 1"):
+    with pytest.raises(InputError, match="by whole numbers, got q-red, purple, 1"):
         load_dataset(str(folder))
     write("corpus", [{"id": "red", "modality": "text", "text": "x", "image": None}])
     with pytest.raises(InputError, match="must have a picture in each row, got none for 'red'"):

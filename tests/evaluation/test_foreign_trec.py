@@ -52,6 +52,27 @@ def test_topics_and_judgments_are_read_and_every_picture_is_a_photo(folder, topi
     assert set(dataset.photo_ids) == set(ids.values())
 
 
+def test_judgments_may_name_the_files(folder):
+    plain = load_dataset(str(folder))
+    named = QRELS.replace(" red ", " red.png ").replace(" green ", " green.png ")
+    (folder / "qrels.txt").write_text(named, encoding="utf-8")
+    dataset = load_dataset(str(folder))
+    assert dataset.photo_ids == plain.photo_ids
+    assert dataset.qrels == plain.qrels
+
+
+def test_entities_in_titles_are_characters(folder):
+    (folder / "topics.txt").write_text("<top><num>301<title>red &amp; green</top>")
+    (folder / "qrels.txt").write_text("301 0 red 1\n")
+    assert load_dataset(str(folder)).queries[0].text == "red & green"
+
+
+def test_two_pictures_of_one_name_are_refused(folder):
+    Image.new("RGB", (24, 16)).save(folder / "images" / "red.jpg")
+    with pytest.raises(InputError, match=r"one picture of each name, got images/r.* and images/r"):
+        load_dataset(str(folder))
+
+
 @pytest.mark.parametrize("name", ["qrels", "qrels.test.trec", "qrels-adhoc.qrel"])
 def test_files_have_the_names_that_people_give_them(folder, name):
     (folder / "qrels.txt").rename(folder / name)

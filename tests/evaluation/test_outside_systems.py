@@ -1,5 +1,6 @@
 """Files of other toolkits, each a few lines in the form that its documentation gives."""
 
+import gzip
 import json
 import subprocess
 import sys
@@ -92,6 +93,32 @@ def test_the_output_of_trec_eval_q_is_read_without_its_summary(write):
     assert system.scores == {"ndcg@10": {"q1": 0.5, "q2": 1.0}}
 
 
+def test_the_output_of_trec_eval_without_its_summary_is_read_by_its_measures(write):
+    lines = ["map  \tq1\t0.5", "P_5 \tq1\t0.2", "map\tq2\t0.25", "P_5\tq2\t0.4"]
+    system = read_system(write("scores.txt", "\n".join(lines)))
+    assert system.scores == {"map": {"q1": 0.5, "q2": 0.25}, "precision@5": {"q1": 0.2, "q2": 0.4}}
+
+
+def test_quoted_cells_may_hold_commas(write):
+    system = read_system(write("s.csv", 'query_id,text,ndcg@10\nq1,"a cat, a dog",0.5\n'))
+    assert system.scores == {"ndcg@10": {"q1": 0.5}}
+
+
+def test_a_folder_of_several_models_or_revisions_is_refused(write, tmp_path):
+    for place, score in (("a/1", 0.9), ("b/1", 0.1)):
+        write(f"all/{place}/T.json", task("T", "default", ["eng-Latn"], score))
+    with pytest.raises(InputError, match="one result of T/test/default, got several; give a fold"):
+        read_system(tmp_path / "all")
+
+
+def test_a_damaged_archive_is_refused(tmp_path):
+    path = tmp_path / "run.gz"
+    path.write_bytes(gzip.compress(b"q1 Q0 a 1 2.0 x\n" * 500, mtime=0)[:14] + b"\xff" * 40)
+    for read in (read_system, read_judgments):
+        with pytest.raises(InputError, match=r"run.gz must"):
+            read(path)
+
+
 def test_a_table_of_scores_may_name_languages_and_what_a_query_is_about(write):
     head = "query_id,lang,about,nDCG@10\n"
     system = read_system(write("scores.csv", f"{head}q1,de,p1,0.5\nq2,en,p1,1\n"))
@@ -171,3 +198,12 @@ def test_labels_of_queries_come_from_a_table(write):
     assert read_labels(table) == ({"q1": "de", "q2": "en"}, {})
     with pytest.raises(InputError, match="must have the columns query_id, and lang or about"):
         read_labels(write("wrong.tsv", "id\ttext\nq1\ta\n"))
+
+
+def test_labels_in_another_encoding_are_refused_and_short_rows_say_nothing(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_bytes("query_id,lang,about\nq1,de,Käse\n".encode("latin-1"))
+    with pytest.raises(InputError, match="must be a table of queries in UTF-8, got"):
+        read_labels(path)
+    path.write_text("query_id,lang,about\nq1,de\nq2,en,b\n")
+    assert read_labels(path) == ({"q1": "de", "q2": "en"}, {"q2": "b"})

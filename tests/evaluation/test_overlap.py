@@ -94,3 +94,13 @@ def test_the_command_lists_them_and_says_how_many(folders):
     done = CliRunner().invoke(searchlab, ["overlap", *map(str, folders)])
     assert done.exit_code == 0, done.output
     assert "1 of 4 photos of test (25.0 %)" in done.output
+
+
+@pytest.mark.parametrize("line", ["{0}", "\ufeff{0}", "{0}  other.png", "{0} *sub/other.png"])
+@pytest.mark.parametrize("written", [str.lower, str.upper])
+def test_checksums_as_other_programs_print_them_are_found(folders, tmp_path, line, written):
+    digest = hashlib.sha256((folders[0] / "same.png").read_bytes()).hexdigest()
+    listed = tmp_path / "list.txt"
+    listed.write_text(line.format(written(digest)) + "\n", encoding="utf-8")
+    (found,) = find_overlap(load_dataset(folders[0]), listed)
+    assert (found.name, found.by) == ("same.png", "content")

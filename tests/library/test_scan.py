@@ -375,3 +375,14 @@ def test_pictures_are_counted_by_root_and_a_root_without_any_is_left_out(look, p
     (photos / "two").mkdir()
     one, two = Root(photos / "one"), Root(photos / "two")
     assert look(one, two).pictures_by_root([one, two]) == {one: 2}
+
+
+def test_records_may_name_files_through_a_link_to_the_folder(look, photos, tmp_path):
+    path = put(photos / "a.png", b"A")
+    link = tmp_path / "Pictures"
+    link.symlink_to(photos)
+    record = {"file": str(link / "a.png"), "title": "T"}
+    (photos / "photos.jsonl").write_text(json.dumps(record))
+    scan = look(check_root(link))
+    assert scan.problems == []
+    assert [(picture.path, picture.record.title) for picture in scan.pictures] == [(path, "T")]

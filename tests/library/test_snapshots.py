@@ -1,5 +1,6 @@
 import os
 import shutil
+import threading
 
 import numpy as np
 import pytest
@@ -172,6 +173,28 @@ def test_an_atomic_write_goes_over_the_leftover_of_a_killed_one(tmp_path):
     (tmp_path / "file.part").write_bytes(b"a very long leftover")
     write_atomically(tmp_path / "file", b"new")
     assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [("file", b"new")]
+
+
+def test_several_may_write_one_file_at_once(tmp_path):
+    path, wrong = tmp_path / "file", []
+
+    def write(content):
+        for _ in range(60):
+            try:
+                write_atomically(path, content)
+                found = path.read_bytes()
+                wrong.extend([found] * (found not in contents))
+            except OSError as error:
+                wrong.append(error)
+
+    contents = [letter * 50_000 for letter in (b"a", b"b")]
+    threads = [threading.Thread(target=write, args=(content,)) for content in contents]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_secret_is_written_for_its_owner_only(tmp_path):

@@ -107,6 +107,10 @@ def test_the_copyright_of_the_editor_follows_that_of_the_photographer():
         ("Ann, http://creativecommons.org/licenses/by/2.0/.", "cc-by-2.0"),
         ("(c) Ann. All Rights Reserved", "all-rights-reserved"),
         ("© Ann", ""),
+        ("by Tom", ""),
+        ("SA", ""),
+        ("(by)", ""),
+        ("Attribution-ShareAlike 4.0", "cc-by-sa-4.0"),
     ],
 )
 def test_a_notice_that_names_a_licence_is_one(notice, license_type):

@@ -130,6 +130,19 @@ def test_of_two_lines_about_one_photo_the_later_one_counts(library, dump):
     assert photos_of(library)["1"].photographer_full_name == "New"
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_second_dump_of_a_library_takes_no_photo_whose_picture_lies_beside_the_first(
+    library, dump, order
+):
+    """The record in the dump that was read last counts, and either's picture."""
+    boats = dump("boats", [pexels(7)], ["7"])
+    sea = dump("sea", [pexels(7, alt="A boat at sea"), pexels(8)], ["8"])
+    for path in (boats, sea)[::order]:
+        report = index(library, check_dump(path, source="pexels"))
+    assert (report.n_photos, report.problems) == (2, [])
+    assert {*photos_of(library)} == {"7", "8"}
+
+
 def test_a_dump_that_cannot_be_reached_keeps_its_photos_until_it_is_forgotten(library, dump):
     path = dump("pexels", [pexels(1)], [1])
     other = dump("unsplash", [UNSPLASH], [UNSPLASH["id"]])

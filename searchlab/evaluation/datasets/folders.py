@@ -6,6 +6,7 @@ import csv
 import json
 import shutil
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +111,8 @@ def write_dataset(dataset: Dataset, folder: Path | str, *, pictures: bool = Fals
             raise InputError(msg)
         (folder / "images").mkdir(parents=True, exist_ok=True)
         for path in files:
-            shutil.copyfile(path, folder / "images" / path.name)
+            with suppress(shutil.SameFileError):
+                shutil.copyfile(path, folder / "images" / path.name)
     folder.mkdir(parents=True, exist_ok=True)
     names = [f"images/{path.name}" if pictures else str(path.absolute()) for path in files]
     records = [
@@ -147,7 +149,7 @@ def _records(path: Path) -> list[dict[str, Any]]:
         if isinstance(entry, Skipped):
             msg = f"{entry.where} must be a record, got: {entry.reason}"
             raise InputError(msg)
-    lines = path.read_text("utf-8").split("\n")
+    lines = path.read_text("utf-8-sig").split("\n")
     records: list[dict[str, Any]] = [json.loads(line) for line in lines if line.strip()]
     return [_identified(record, path) for record in records]
 

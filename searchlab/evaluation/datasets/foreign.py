@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,13 +37,20 @@ from searchlab.evaluation.datasets.foreign_packed import (
     read_parquet_retrieval,
     read_tars,
 )
-from searchlab.evaluation.datasets.foreign_parts import PICTURES, ForeignParts, Read, Recognise
+from searchlab.evaluation.datasets.foreign_parts import (
+    PICTURES,
+    ForeignParts,
+    Read,
+    Recognise,
+    whole_grade,
+)
 from searchlab.evaluation.datasets.foreign_trec import is_trec, read_trec
 from searchlab.evaluation.datasets.judgments import is_grade
 from searchlab.evaluation.datasets.labelled import LabelledQuery
 from searchlab.evaluation.datasets.rows import make_dataset
 from searchlab.photos.photo import photo_id_of
 
+_NUMBER: Final = re.compile(r"\s*[-+.\d].*")
 _NAMES_OF_PICTURES: Final = ("image", "image_path", "file", "file_name", "filename", "img_path")
 
 
@@ -240,13 +248,14 @@ def _read_beir(folder: Path, split: str | None, lang: str) -> ForeignParts:
         named = next((line[name] for name in _NAMES_OF_PICTURES if line.get(name)), "")
         parts.pictures[str(line["_id"])] = str(named)
     for line in _json_lines(folder / "queries.jsonl"):
-        parts.texts[str(line["_id"])] = (str(line["text"]).strip(), str(line.get("lang") or lang))
+        text, told = str(line["text"]).strip(), str(line.get("lang") or lang)
+        parts.add_query(str(line["_id"]), text, told)
     files = {path.stem: path for path in sorted((folder / "qrels").glob("*.tsv"))}
     path = files.get(split or "test") if split or "test" in files else _choose(files, None, folder)
     if path is None:
         msg = f"the split must be one of {', '.join(files) or 'none'}, got {split!r}"
         raise NotFoundError(msg)
-    parts.qrels = _beir_qrels(path)
+    _add_beir_qrels(parts, path)
     for query_id, grades in parts.qrels.items():
         unknown = [picture for picture in grades if picture not in parts.pictures]
         if unknown or query_id not in parts.texts:
@@ -258,7 +267,7 @@ def _read_beir(folder: Path, split: str | None, lang: str) -> ForeignParts:
 
 
 def _json_lines(path: Path) -> Iterable[dict[str, Any]]:
-    with path.open(encoding="utf-8") as lines:
+    with path.open(encoding="utf-8-sig") as lines:
         for number, line in enumerate(lines, start=1):
             if line.strip():
                 try:
@@ -270,16 +279,16 @@ def _json_lines(path: Path) -> Iterable[dict[str, Any]]:
                 yield values
 
 
-def _beir_qrels(path: Path) -> dict[str, dict[str, int]]:
+def _add_beir_qrels(parts: ForeignParts, path: Path) -> None:
     with path.open(encoding="utf-8-sig", newline="") as lines:
-        rows: Sequence[Sequence[str]] = list(
-            csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
-        )
-    qrels: dict[str, dict[str, int]] = {}
-    for number, row in enumerate(rows[1:], start=2):  # the first line is a header
-        grade = float(row[2]) if len(row) == 3 else -1.0
-        if not (grade.is_integer() and is_grade(int(grade))):
+        rows = list(csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+    for number, row in enumerate(rows, start=1):
+        if not row:
+            continue
+        if number == 1 and not _NUMBER.fullmatch(row[-1]):
+            continue  # the header
+        grade = whole_grade(row[2]) if len(row) == 3 else -1
+        if not is_grade(grade):
             msg = f"{path}:{number} must be query, document and a grade from 0, got {quote(row)}"
             raise InputError(msg)
-        qrels.setdefault(row[0], {})[row[1]] = int(grade)
-    return qrels
+        parts.judge(row[0], row[1], grade)

@@ -32,7 +32,7 @@ def read_crossmodal(folder: Path, split: str | None, lang: str) -> ForeignParts:
     """
     parts = ForeignParts("crossmodal-3600")
     langs = set()
-    lines = (folder / "captions.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (folder / "captions.jsonl").read_text(encoding="utf-8-sig").split("\n")
     for line in filter(str.strip, lines):
         values = json.loads(line)
         picture = str(values["image/key"])

@@ -8,6 +8,7 @@ They are read as streams, a picture at a time, and unpacked once into `unpacked-
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tarfile
 from collections.abc import Iterator, Mapping
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from searchlab.errors import InputError, MissingExtraError, NotFoundError
-from searchlab.evaluation.datasets.foreign_parts import ForeignParts
+from searchlab.evaluation.datasets.foreign_parts import ForeignParts, whole_grade
 from searchlab.evaluation.datasets.judgments import is_grade
 from searchlab.files import write_atomically
 
@@ -110,7 +111,7 @@ def read_parquet_retrieval(folder: Path, split: str | None, lang: str) -> Foreig
     chosen = split or "test"
     parts = ForeignParts(folder.resolve().name)
     for row in _rows(folder, ("corpus",), chosen):
-        picture, image = str(row.get("id") or row["_id"]), row.get("image")
+        picture, image = _id_of(row), row.get("image")
         if not image or not image.get("bytes"):
             msg = f"{folder / 'corpus'} must have a picture in each row, got none for {picture!r}"
             raise InputError(msg)
@@ -118,19 +119,27 @@ def read_parquet_retrieval(folder: Path, split: str | None, lang: str) -> Foreig
         known = ending if ending in _PICTURES else "jpg"
         parts.pictures[picture] = _unpack(folder, chosen, picture, known, image["bytes"])
     for row in _rows(folder, _QUERIES, chosen):
-        query_id, text = str(row.get("id") or row["_id"]), str(row.get("text") or "").strip()
+        query_id, text = _id_of(row), str(row.get("text") or "").strip()
         if not text:
             msg = f"{folder} must have texts as queries, got none for {query_id!r}"
             raise InputError(msg)
-        parts.texts[query_id] = (text, str(row.get("lang") or row.get("language") or lang))
+        parts.add_query(query_id, text, str(row.get("lang") or row.get("language") or lang))
     for row in _rows(folder, ("qrels",), chosen):
-        query_id, picture, grade = str(row["query-id"]), str(row["corpus-id"]), int(row["score"])
+        query_id, picture, score = str(row["query-id"]), str(row["corpus-id"]), row["score"]
+        grade = whole_grade(score)
         if query_id not in parts.texts or picture not in parts.pictures or not is_grade(grade):
-            msg = f"{folder / 'qrels'} must judge what is there, got {query_id}, {picture}, {grade}"
+            msg = (
+                f"{folder / 'qrels'} must judge what is there by whole numbers, got {query_id}, "
+                f"{picture}, {score}"
+            )
             raise InputError(msg)
-        parts.qrels.setdefault(query_id, {})[picture] = grade
+        parts.judge(query_id, picture, grade)
     parts.qrels = {q: grades for q, grades in parts.qrels.items() if any(grades.values())}
     return parts
+
+
+def _id_of(row: Mapping[str, Any]) -> str:
+    return str(row["_id"] if row.get("id") is None else row["id"])
 
 
 def _rows(folder: Path, names: tuple[str, ...], split: str) -> Iterator[Mapping[str, Any]]:
@@ -154,7 +163,10 @@ def _rows(folder: Path, names: tuple[str, ...], split: str) -> Iterator[Mapping[
 
 def _unpack(folder: Path, split: str, key: str, ending: str, data: bytes) -> str:
     """Write a picture below the folder if it is not there yet; returns its path in the folder."""
-    name = f"unpacked-{split}/{re.sub(r'[^A-Za-z0-9_-]', '_', key)}.{ending}"
+    stem = re.sub(r"[^A-Za-z0-9_-]", "_", key)
+    if stem != key:  # others may read the same
+        stem += f"-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
+    name = f"unpacked-{split}/{stem}.{ending}"
     path = folder / name
     if not (path.is_file() and path.stat().st_size == len(data)):
         try:

@@ -9,13 +9,14 @@ Every picture is a photo of the dataset, judged or not.
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from searchlab.errors import InputError, NotFoundError, quote
-from searchlab.evaluation.datasets.foreign_parts import PICTURES, ForeignParts
+from searchlab.evaluation.datasets.foreign_parts import PICTURES, ForeignParts, whole_grade
 from searchlab.evaluation.datasets.judgments import is_grade
 
 _ENDINGS: Final = ("", ".txt", ".tsv", ".trec", ".xml", ".qrel", ".qrels")
@@ -42,9 +43,15 @@ def read_trec(folder: Path, split: str | None, lang: str) -> ForeignParts:
         msg = f"{folder} has no splits, got {split!r}; leave it out, or use a folder each"
         raise NotFoundError(msg)
     parts = ForeignParts(folder.resolve().name)
+    by_name: dict[str, str] = {}  # as some judgments name documents, with the file's ending
     for path in sorted(folder.rglob("*")):
         if path.suffix.lower() in PICTURES and path.is_file():
-            parts.pictures[path.stem] = path.relative_to(folder).as_posix()
+            place = path.relative_to(folder).as_posix()
+            other = parts.pictures.setdefault(path.stem, place)
+            if other != place:
+                msg = f"{folder} must hold one picture of each name, got {other} and {place}"
+                raise InputError(msg)
+            by_name[path.name] = path.stem
     topics, qrels = _only_file(folder, "topics"), _only_file(folder, "qrels")
     for topic, text in _topics(topics):
         if topic in parts.texts:
@@ -55,9 +62,11 @@ def read_trec(folder: Path, split: str | None, lang: str) -> ForeignParts:
         if topic not in parts.texts:
             msg = f"{qrels} must judge topics of {topics.name}, got {quote(topic)}"
             raise InputError(msg)
-        # A document that is no picture here is missed when pictures are looked for.
-        parts.pictures.setdefault(document, "")
-        parts.qrels.setdefault(topic, {})[document] = grade
+        if document not in parts.pictures:
+            # One that is no picture here is missed when pictures are looked for.
+            document = by_name.get(document, document)
+            parts.pictures.setdefault(document, "")
+        parts.judge(topic, document, grade)
     parts.qrels = {topic: grades for topic, grades in parts.qrels.items() if any(grades.values())}
     return parts
 
@@ -87,9 +96,9 @@ def _topics(path: Path) -> Iterator[tuple[str, str]]:
             if named is None or title is None or not title[1].strip():
                 msg = f"{path}: block {number} must have <num> and <title>, got {quote(block)}"
                 raise InputError(msg)
-            yield named[1], title[1]
+            yield named[1], html.unescape(title[1])
         return
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         topic, tab, words = line.partition("\t")
         if line.strip():
             if not (tab and topic.strip() and words.strip()):
@@ -103,8 +112,7 @@ def _judgments(path: Path) -> Iterator[tuple[str, str, int]]:
         cells = line.split()
         if not cells:
             continue
-        # TREC marks spam by grades below 0, which is not relevant.
-        grade = max(0, int(cells[-1])) if _GRADE.fullmatch(cells[-1]) else -1
+        grade = whole_grade(cells[-1]) if _GRADE.fullmatch(cells[-1]) else -1
         if len(cells) != 4 or not is_grade(grade):
             msg = f"{path}:{number} must be topic, 0, document, grade, got {quote(line)}"
             raise InputError(msg)

@@ -7,6 +7,7 @@ one scene are near as well.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ from searchlab.progress import Progress, Step
 AT_LEAST: Final = 0.97
 _BATCH: Final = 32
 _ROWS: Final = 1_000
+_CHECKSUM: Final = re.compile(r"\\?([0-9a-fA-F]{64})(?:\s+\*?(.*))?")
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ def _files(dataset: Dataset) -> list[Path]:
 def _read_list(path: Path) -> dict[str, str]:
     """Read a training list: what stands for a photo -> its line."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except FileNotFoundError as error:
         msg = f"{path} must be a list of photos, one a line, got no file; check the path"
         raise NotFoundError(msg) from error
@@ -107,8 +109,11 @@ def _read_list(path: Path) -> dict[str, str]:
         raise InputError(msg) from error
     listed: dict[str, str] = {}
     for line in filter(None, map(str.strip, lines)):
-        name = line.replace("\\", "/").rpartition("/")[2]
-        listed |= dict.fromkeys((line, name, Path(name).stem), line)
+        # As `sha256sum` and others print a digest, alone or before the name of its file.
+        checksum = _CHECKSUM.fullmatch(line)
+        digest, named = (checksum[1].lower(), checksum[2] or "") if checksum else ("", line)
+        name = named.replace("\\", "/").rpartition("/")[2]
+        listed |= dict.fromkeys(filter(None, (digest, named, name, Path(name).stem)), line)
     return listed
 
 

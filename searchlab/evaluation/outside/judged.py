@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,7 +48,7 @@ def read_judgments(path: Path) -> OutsideJudgments:
     except FileNotFoundError as error:
         msg = f"{path} must be a file of judgments, got none there; check the path"
         raise NotFoundError(msg) from error
-    except (OSError, EOFError, TypeError, ValueError, AttributeError) as error:
+    except (OSError, EOFError, TypeError, ValueError, AttributeError, zlib.error) as error:
         if isinstance(error, InputError):
             raise
         msg = f"{path} must hold judgments (TREC, BEIR or ranx), got: {error}"
@@ -61,7 +62,7 @@ def read_judgments(path: Path) -> OutsideJudgments:
 
 def _read(path: Path) -> dict[str, dict[str, int]]:
     if path.suffix == ".json":
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = json.loads(path.read_text(encoding="utf-8-sig"))
         return {
             str(query_id): {str(one): _grade(path, grade) for one, grade in grades.items()}
             for query_id, grades in values.items()
@@ -107,14 +108,20 @@ def read_labels(path: Path) -> tuple[dict[str, str], dict[str, str]]:
         InputError: It is no such table.
     """
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        with path.open(encoding="utf-8-sig", newline="") as lines:
+            has_tabs = "\t" in lines.readline()
+            lines.seek(0)
+            if has_tabs:
+                table = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE, restval="")
+            else:
+                table = csv.DictReader(lines, restval="")
+            rows = list(table)
     except FileNotFoundError as error:
         msg = f"{path} must be a table of queries, got no file; check the path"
         raise NotFoundError(msg) from error
-    if lines and "\t" in lines[0]:
-        rows = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
-    else:
-        rows = list(csv.DictReader(lines))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        msg = f"{path} must be a table of queries in UTF-8, got: {error}"
+        raise InputError(msg) from error
     head = rows[0].keys() if rows else ()
     query = next((name for name in _QUERY if name in head), None)
     if query is None or not {"lang", "about"} & set(head):

@@ -11,9 +11,13 @@ RESULT.json                  scores, a result of `searchlab evaluate`
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import json
 import math
+import re
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +34,12 @@ _LANG: Final = ("lang", "language")
 _ABOUT: Final = ("about", "cluster_id")
 _COLUMNS_OF_A_RUN: Final = 6
 _NO_METRICS: Final = (*_QUERY, *_LANG, *_ABOUT, "ms", "text", "")
+
+# What `trec_eval` measures, whose file has the measure before the query.
+_MEASURE: Final = re.compile(
+    r"(?:gm_|11pt_)?(?:map|bpref)(?:_.+)?|num_.+|Rprec.*|recip_rank|P_.+|recall_.+|success_.+"
+    r"|ndcg.*|G|binG|infAP|utility|set_.+|iprec_at_.+|relstring.*|Rndcg|runid"
+)
 
 Scores = dict[str, dict[str, float]]
 """Metric -> query_id -> score."""
@@ -79,7 +89,10 @@ def read_system(named: str | Path) -> System:
     system = System(name or _stem(path), path)
     try:
         _read(system)
-    except (OSError, EOFError, KeyError, TypeError, ValueError, AttributeError) as error:
+    except (
+        *(OSError, EOFError, KeyError, TypeError, ValueError, AttributeError),
+        *(csv.Error, zlib.error),
+    ) as error:
         if isinstance(error, InputError):
             raise
         why = f"{type(error).__name__}: {error}"
@@ -119,7 +132,7 @@ def _read(system: System) -> None:
 
 
 def _load_json(path: Path) -> Any:
-    return json.loads(path.read_text(encoding="utf-8"))
+    return json.loads(path.read_text(encoding="utf-8-sig"))
 
 
 def _is_task(values: Any) -> bool:
@@ -187,7 +200,14 @@ def _read_tasks(system: System, tasks: Iterable[Mapping[str, Any]]) -> None:
                 system.clusters[unit] = str(task["task_name"])
                 for name, value in subset.items():
                     if isinstance(value, float | int) and math.isfinite(value):
-                        system.scores.setdefault(metric_name(name), {})[unit] = float(value)
+                        column = system.scores.setdefault(metric_name(name), {})
+                        if unit in column:
+                            msg = (
+                                f"{system.path} must hold one result of {unit}, got several; give "
+                                "a folder for each model and revision"
+                            )
+                            raise InputError(msg)
+                        column[unit] = float(value)
     if MAIN_SCORE in system.scores:  # the first one ranks the systems
         system.scores = {MAIN_SCORE: system.scores.pop(MAIN_SCORE), **system.scores}
 
@@ -231,7 +251,10 @@ def _three_columns(text: str) -> list[tuple[str, str, str]]:
     if any(len(row) != 3 for row in rows):
         msg = f"lines must have three columns, got {next(row for row in rows if len(row) != 3)}"
         raise ValueError(msg)
-    is_trec_eval = any(row[1] == "all" for row in rows)
+    is_trec_eval = any(row[1] == "all" for row in rows) or (
+        all(_MEASURE.fullmatch(row[0]) for row in rows)
+        and not all(_MEASURE.fullmatch(row[1]) for row in rows)
+    )
     return [(row[1], row[0], row[2]) if is_trec_eval else (row[0], row[1], row[2]) for row in rows]
 
 
@@ -246,7 +269,12 @@ def _add(system: System, rows: Iterable[tuple[str, str, Any]]) -> None:
 
 
 def _read_table(system: System, text: str, separator: str) -> None:
-    head, *lines = [line.rstrip("\r").split(separator) for line in text.splitlines() if line]
+    file = io.StringIO(text, newline="")
+    if separator == "\t":
+        rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+    else:
+        rows = csv.reader(file)
+    head, *lines = filter(None, rows)
     _read_rows(system, [dict(zip(head, cells, strict=True)) for cells in lines])
 
 

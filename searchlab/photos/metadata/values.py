@@ -11,6 +11,8 @@ from searchlab.photos.sidecar import MAX_TEXT, plain_characters
 
 _DAY = re.compile(r"\s*(\d{4})(?:[-:./]?(\d\d)(?:[-:./]?(\d\d))?)?(?=$|[T\s]|[-:./] {2})", re.ASCII)
 _URL = re.compile(r"https?://[^\s<>\"']+")
+# Codes of licences that in a notice may as well be words or somebody's initials.
+_NO_NOTICES = frozenset({"arr", "attribution", "by", "fal", "free", "nc", "nd", "pd", "sa", "zero"})
 # What cameras put where a person would describe a photo.
 _BY_CAMERAS = re.compile(
     r"(?:OLYMPUS|SONY|MINOLTA|SAMSUNG|KONICA|KODAK|LEICA|Exif_JPEG|DIGITAL|DSC|CAMERA|PICTURE|"
@@ -79,7 +81,8 @@ def license_of(*texts: str) -> tuple[str, str]:
             address = web_url(url.rstrip(".,;)"))
             if name := normal_license(address):
                 return name, address
-        if name := normal_license(text[:200]):
+        is_word = text.strip(" ().").lower() in _NO_NOTICES
+        if not is_word and (name := normal_license(text[:200])):
             return name, license_url(name)
         if "all rights reserved" in text.lower():
             return RESERVED, ""
