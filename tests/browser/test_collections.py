@@ -24,8 +24,9 @@ def make(window, name, *, public=False, photos=3):
             page.get_by_label("Name of a new collection").fill(name)
         else:
             page.get_by_label("Collection", exact=True).select_option(label=f"{name} ({number})")
-        window.follow(page.get_by_role("button", name="Add", exact=True))
-        page.wait_for_url("**/?q=bird")
+        page.get_by_role("button", name="Add", exact=True).click()
+        page.get_by_text(f"Added to {name}.").wait_for()
+        page.get_by_role("dialog").wait_for(state="hidden")
     page.goto("/collections")
     window.follow(page.get_by_role("link", name=name))
     if public:
@@ -33,6 +34,45 @@ def make(window, name, *, public=False, photos=3):
         page.get_by_label("Everybody who has the link").check()
         window.follow(page.get_by_role("button", name="Save"))
     return re.sub(r"^http://[^/]+", "", page.url)
+
+
+def test_adding_a_photo_keeps_ones_place_and_says_what_was_done(ann):
+    page = ann.page
+    page.goto("/?after_date=2000-01-01")
+    page.locator(".photo").nth(29).scroll_into_view_if_needed()
+    page.wait_for_function("() => document.querySelectorAll('li.photo').length > 40")
+    photo = page.locator(".photo").nth(35)
+    place = photo.get_by_role("link").first.get_attribute("href")
+    for told in ("Added to Birds from afar.", "It is already in Birds from afar."):
+        photo.hover()
+        photo.get_by_title("Add to a collection").click()
+        if told.startswith("Added"):
+            page.get_by_label("Collection", exact=True).select_option("new")
+            page.get_by_label("Name of a new collection").fill("Birds from afar")
+            assert ann.violations() == []
+        else:
+            page.get_by_label("Collection", exact=True).select_option(label="Birds from afar (1)")
+        page.get_by_role("button", name="Add", exact=True).click()
+        page.get_by_role("status").get_by_text(told).wait_for()
+    assert photo.get_by_title("Add to a collection").is_visible()
+    assert page.locator(".photo").count() > 40
+    page.goto(place)
+    page.get_by_text("Collection", exact=True).click()
+    page.get_by_role("button", name="Birds from afar").click()
+    page.get_by_text("It is already in Birds from afar.").wait_for()
+    assert page.url.endswith(place)
+
+
+@pytest.mark.parametrize("address", ["/?q=bird", "/?q=snow"])
+def test_without_a_script_one_comes_back_to_the_search(signed_in, address):
+    one = signed_in(java_script_enabled=False)
+    page = one.page
+    page.goto(address)
+    one.follow(page.locator(".photo").first.get_by_title("Add to a collection"))
+    page.get_by_label("Collection", exact=True).select_option("new")
+    page.get_by_label("Name of a new collection").fill(f"Plain {address}")
+    one.follow(page.get_by_role("button", name="Add", exact=True))
+    assert page.url.endswith(address)
 
 
 def test_a_name_that_is_missing_leaves_the_choice_of_a_new_collection(ann):

@@ -160,20 +160,25 @@ def test_the_official_client_signs_in_finds_photos_and_is_disconnected(signed_in
     assert 'error="invalid_token"' in refused.headers["www-authenticate"]
 
 
-def test_consent_leads_through_signing_in_and_back(window, link, served):
+def wish(served, redirect_uri):
+    """Register an app; returns what it asks at /connect."""
     registered = httpx.post(
         f"{served.base_url}/oauth/register",
-        json={"redirect_uris": ["https://app.example/back"], "client_name": "Finder"},
+        json={"redirect_uris": [redirect_uri], "client_name": "Finder"},
     ).json()
-    query = {
+    return {
         "response_type": "code",
         "client_id": registered["client_id"],
-        "redirect_uri": "https://app.example/back",
+        "redirect_uri": redirect_uri,
         "code_challenge": "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
         "code_challenge_method": "S256",
         "resource": f"{served.base_url}/mcp",
         "state": "a b&c=d/é".encode().hex(),
     }
+
+
+def test_consent_leads_through_signing_in_and_back(window, link, served):
+    query = wish(served, "https://app.example/back")
     one = window(java_script_enabled=False)
     one.page.goto(str(httpx.URL("/connect", params=query)))
     one.page.get_by_label("one-time link").fill(link("apps"))
@@ -188,3 +193,41 @@ def test_consent_leads_through_signing_in_and_back(window, link, served):
     assert back["error"] == ["access_denied"]
     assert back["iss"] == [served.base_url]
     assert "referer" not in sent.value.headers
+
+
+class _Onward(BaseHTTPRequestHandler):
+    """An app whose callback leads on to a page of its own, at another address."""
+
+    def do_GET(self):
+        path, port = urlsplit(self.path).path, self.server.server_port
+        if path == "/callback":
+            self.send_response(302)
+            self.send_header("location", f"http://localhost:{port}/done")
+            self.end_headers()
+            return
+        page = b'<!doctype html><link rel="icon" href="data:,"><title>Done</title>'
+        self.send_response(200)
+        self.send_header("content-type", "text/html")
+        self.end_headers()
+        self.wfile.write(page)
+
+    def log_message(self, *_):
+        pass
+
+
+def test_an_app_may_lead_on_from_where_its_code_went(signed_in, served):
+    app = HTTPServer(("127.0.0.1", 0), _Onward)
+    thread = threading.Thread(target=app.serve_forever)
+    thread.start()
+    try:
+        redirect_uri = f"http://127.0.0.1:{app.server_port}/callback"
+        query = wish(served, redirect_uri)
+        one = signed_in("apps")
+        one.page.goto(str(httpx.URL("/connect", params=query)))
+        one.expect(f":{app.server_port}/")
+        one.page.get_by_role("button", name="Allow").click()
+        one.page.wait_for_url(f"http://localhost:{app.server_port}/done")
+    finally:
+        app.shutdown()
+        app.server_close()
+        thread.join()

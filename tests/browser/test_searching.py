@@ -88,6 +88,51 @@ def test_scrolling_brings_the_next_photos_and_none_twice(signed_in):
     assert len(ids) == len(set(ids))
 
 
+@pytest.mark.parametrize("height", [700, 900])
+def test_who_does_not_scroll_searches_once(signed_in, height):
+    one = signed_in(viewport={"width": 1280, "height": height})
+
+    def used():
+        one.page.goto("/account")
+        return int(one.page.locator(".figures .number").first.inner_text().replace(",", ""))
+
+    before = used()
+    one.page.goto("/?after_date=2000-01-01")
+    one.page.wait_for_timeout(1_000)  # as long as pages ahead took to come
+    assert used() == before + 1
+
+
+def test_a_shade_that_is_none_is_pointed_at_also_in_a_closed_panel(signed_in):
+    one = signed_in()
+    one.page.goto("/?q=bird")
+    one.page.locator("details.filters > summary").click()
+    one.page.get_by_label("Exact shade", exact=True).fill("red")
+    one.page.keyboard.press("Escape")
+    assert not one.page.get_by_label("Exact shade", exact=True).is_visible()
+    one.page.get_by_label("Search photos").fill("snow")
+    one.page.keyboard.press("Enter")
+    one.page.get_by_label("Exact shade", exact=True).wait_for()
+    assert one.page.evaluate("document.activeElement.id") == "f-hex"
+    assert "q=bird" in one.page.url
+
+
+def test_a_long_condition_makes_no_page_wider(signed_in):
+    one = signed_in(viewport={"width": 390, "height": 800})
+    one.expect("404")
+    for length in (40, 60, 200):
+        one.page.goto(f"/?photographer={'x' * length}")
+        assert one.overflow() <= 0
+
+
+def test_the_last_day_is_none_before_the_first(signed_in):
+    one = signed_in()
+    one.page.goto("/?q=bird&after_date=2020-01-01")
+    one.page.locator("details.filters > summary").click()
+    assert one.page.locator("#f-before").get_attribute("min") == "2020-01-01"
+    one.page.locator("#f-after").fill("2024-05-06")
+    assert one.page.locator("#f-before").get_attribute("min") == "2024-05-06"
+
+
 def test_without_a_script_the_next_page_is_a_link(signed_in):
     one = signed_in(java_script_enabled=False)
     one.page.goto("/?after_date=2000-01-01")

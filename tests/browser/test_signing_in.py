@@ -44,3 +44,11 @@ def test_signing_in_leads_back_to_where_one_was(window, link):
     one = window()
     one.page.goto("/account")
     assert one.page.get_by_role("heading", name="Sign in", exact=True).is_visible()
+
+
+def test_a_new_link_signs_in_where_the_page_is_shown_already(window, link):
+    one = window()
+    one.page.goto("/sign-in")
+    with one.page.expect_navigation(url=lambda url: "/sign-in" not in url):
+        one.page.evaluate("address => { location.href = address; }", link())
+    assert one.page.get_by_text("Signed in as paid").is_visible()

@@ -85,16 +85,6 @@ def host_of(uri: str) -> str:
     return match["host"] if match else uri.partition(":")[0]
 
 
-def form_target_of(uri: str) -> str:
-    """Return what a page's policy must allow as `form-action`, so that a form may lead there."""
-    match = _WEB.fullmatch(uri) or _LOOPBACK.fullmatch(uri)
-    if match is None:
-        return f"{uri.partition(':')[0]}:"
-    if match["host"].startswith("["):  # a policy cannot name an address of IPv6
-        return "http:"
-    return f"{uri.partition(':')[0]}://{match['host']}{match['port'] or ''}"
-
-
 def add_parameters(uri: str, parameters: Mapping[str, str]) -> str:
     """Append parameters to a redirect address, those that are empty left out."""
     query = urlencode({n: v for n, v in parameters.items() if v}, quote_via=quote_plus)

@@ -64,6 +64,6 @@ def _list_others(state: SearchState) -> Iterator[ShownCondition]:
         yield ShownCondition(f"From {state.after_date}", state.without("after_date"))
     if state.before_date:
         yield ShownCondition(f"Until {state.before_date}", state.without("before_date"))
-    if state.score_threshold:
+    if state.score_threshold and (state.has_words or state.has_reference):
         label = f"Score {100 * state.score_threshold:g} % and more"
         yield ShownCondition(label, state.without("score_threshold"))

@@ -10,6 +10,7 @@ import datetime
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple
+from urllib.parse import urlencode
 
 from litestar.connection import ASGIConnection
 from litestar.enums import MediaType
@@ -47,6 +48,7 @@ _PEOPLE: Final = frozenset(
         "sign-out",
     }
 )
+_TITLES_OF_CODES: Final = {"QUOTA_EXCEEDED": "This month's searches are used up"}
 _TITLES: Final = {
     400: "This request cannot be read",
     401: "Please sign in first",
@@ -62,6 +64,9 @@ _TITLES: Final = {
     500: "Something broke on our side",
     503: "The server is busy",
 }
+
+
+_SEARCHES: Final = {"/", "/picture"}
 
 
 def is_page(path: str) -> bool:
@@ -112,14 +117,27 @@ def _render(
     names = {name.lower(): value for name, value in headers.items()}
     values = {
         "status": status,
-        "title": _TITLES.get(status, HTTPStatus(status).phrase),
+        "title": _title(request, status, code),
         "messages": messages,
         "code": code,
         "again_at": _again_at(names.get("retry-after")),
         "request_id": context_of(request).request_id,
+        "back": _back(request),
     }
     sent = page_headers() | {"Cache-Control": "no-store"} | dict(headers)
     return FailureReport(status, render(request, "failure.html", values), MediaType.HTML, sent)
+
+
+def _title(request: ASGIConnection[Any, Any, Any, Any], status: int, code: str) -> str:
+    if status == 422 and request.scope["path"] in _SEARCHES:
+        return "This search does not fit together"
+    return _TITLES_OF_CODES.get(code) or _TITLES.get(status, HTTPStatus(status).phrase)
+
+
+def _back(request: ASGIConnection[Any, Any, Any, Any]) -> str:
+    """Return the address of the search, with the words that somebody searched for."""
+    words = request.query_params.get("q") if request.scope["path"] == "/" else None
+    return f"/?{urlencode({'q': words})}" if words else "/"
 
 
 def _again_at(wait: str | None) -> datetime.datetime | None:

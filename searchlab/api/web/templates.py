@@ -6,6 +6,7 @@ Every page may load scripts and styles of its own service alone, neither inline 
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +24,7 @@ from searchlab.api.web.visitor import is_visitor_known, visitor_of
 
 STATIC: Final = Path(__file__).with_name("static")
 _YEAR_S = 31_536_000
+_USUAL = "http://127.0.0.1:8000"  # for which the command line makes its links
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:{images}; "
     "connect-src 'self'; form-action 'self'; manifest-src 'self'; frame-ancestors 'none'; "
@@ -74,12 +76,13 @@ def root_of(request: ASGIConnection[Any, Any, Any, Any]) -> str:
 def render(
     request: ASGIConnection[Any, Any, Any, Any], template: str, values: Mapping[str, Any]
 ) -> bytes:
-    """Render a template, which knows `root`, `assets`, `path` and the visitor besides."""
-    root = root_of(request)
+    """Render a template, which knows `root`, `assets`, `path`, the visitor and more besides."""
+    root, base_url = root_of(request), context_of(request).base_url
     html = TEMPLATES.get_template(template).render(
         root=root,
         assets=f"{root}{_ASSETS}",
         path=request.scope["path"],
+        link_options="" if base_url == _USUAL else f" --base-url {shlex.quote(base_url)}",
         visitor=visitor_of(request),
         visitor_is_known=is_visitor_known(request),
         **values,

@@ -86,7 +86,9 @@ def test_a_program_on_this_machine_may_listen_on_any_port(make):
     app.redirect_uri = "http://127.0.0.1:51234/callback"
     page = app.ask()
     assert "a program on this computer" in page.text
-    assert "form-action 'self' http://127.0.0.1:51234;" in page.headers["content-security-policy"]
+    # Where the app's own page leads on to is known to nobody here.
+    assert "form-action" not in page.headers["content-security-policy"]
+    assert "form-action 'self';" in app.person.get("/account").headers["content-security-policy"]
     code = app.press(page)["code"]
     assert app.redeem(code, redirect_uri="http://127.0.0.1:51235/callback").status_code == 400
 

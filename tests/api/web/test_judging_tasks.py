@@ -52,10 +52,10 @@ def usage_of(served, browser):
     [
         ({"queries": ""}, "queries must be 1 to"),
         ({"title": ""}, "title must have"),
-        ({"depth": "0"}, "depth must be a number from 1 to 100"),
-        ({"depth": "1e3"}, "depth must be a number"),
-        ({"random": "200"}, "random must be a number"),
-        ({"seed": "-1"}, "seed must be a number"),
+        ({"depth": "0"}, "photos of each query must be a number from 1 to 100"),
+        ({"depth": "1e3"}, "photos of each query must be a number"),
+        ({"random": "200"}, "% at random on top must be a number"),
+        ({"seed": "-1"}, "seed of the order must be a number"),
         ({"queries": "\n".join(f"q {n}" for n in range(501))}, "at most 500"),
         ({"title": "<b>taken</b>"}, "taken"),
     ],
@@ -86,3 +86,5 @@ def test_a_task_that_the_quota_does_not_allow_counts_nothing(served):
     )
     assert used == 5_000
     assert (answer.status_code, usage_of(served, poor)) == (429, used)
+    assert "<h1>This month&#39;s searches are used up</h1>" in answer.text
+    assert "whoever runs this server changes plans" in answer.text

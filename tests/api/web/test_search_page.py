@@ -273,6 +273,19 @@ def test_values_that_cannot_be_are_said_on_a_page(served):
     assert "per_page must be" in answer.text
 
 
+def test_conditions_that_do_not_fit_together_leave_the_words(served):
+    answer = served.anonymous.get("/?q=red+%22a%22&after_date=2026-01-01&before_date=2020-01-01")
+    assert answer.status_code == 422
+    assert "<h1>This search does not fit together</h1>" in answer.text
+    assert 'href="/?q=red+%22a%22"' in answer.text
+
+
+def test_a_least_score_is_in_force_only_where_something_is_scored(served):
+    assert "Score 90 % and more" in served.anonymous.get("/?q=red&score_threshold=0.9").text
+    for page in ("/?score_threshold=0.9", "/?source=nasa&score_threshold=0.9"):
+        assert "Score 90 %" not in served.anonymous.get(page).text
+
+
 def picture(color="green"):
     file = io.BytesIO()
     Image.new("RGB", (90, 60), color).save(file, "PNG")

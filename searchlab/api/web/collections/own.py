@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from litestar import Request, Response, get, post
+from litestar.enums import MediaType
 from sqlalchemy.engine import Connection
 
 from searchlab.api.accounts.collections import FullError
@@ -274,7 +275,10 @@ async def _show_add(
 
 @post("/collections/add", status_code=200)
 async def add(request: AnyRequest) -> Response[bytes]:
-    """Add a photo to a collection, or to a new one, and go back to where the form was."""
+    """Add a photo to a collection, or to a new one, and go back to where the form was.
+
+    A script that stays there is told in a sentence what was done.
+    """
     require_sign_in(request)
     form, services = await read_form(request), services_of(request)
     photo_id, chosen, after = form.first("photo_id"), form.first("collection"), form.first("next")
@@ -289,14 +293,21 @@ async def add(request: AnyRequest) -> Response[bytes]:
         save_photo(store, connection, account_id, target, photo_id=photo_id, snapshot=snapshot)
         return int(target)
 
+    told = "Added to"
     try:
         target = await _change(request, put_in)
     except ConflictError:  # it is in there already, which is what was asked for
-        target = number or 0
+        target, told = number or 0, "It is already in"
     except (InputError, FullError) as error:
         name, problem = form.first("name"), str(error)
         return await _show_add(
             request, photo_id, after, chosen=chosen, name=name, problem=problem, status=422
+        )
+    if form.first("stay"):
+        names = {one["id"]: one["name"] for one in await list_own(request)}
+        text = f"{told} {names.get(target, 'your collection')}."
+        return Response(
+            text.encode(), media_type=MediaType.TEXT, headers={"Cache-Control": "no-store"}
         )
     return redirect(request, safe_next(after) if after else f"/collections/{target}")
 

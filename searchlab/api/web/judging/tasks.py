@@ -145,9 +145,9 @@ async def _pool(request: AnyRequest, form: FormFields) -> Pool:
     """Rank the queries as the API does, each counted as a search, and pool what is found."""
     services, context = services_of(request), context_of(request)
     queries = parse_queries(form.first("queries"))
-    depth = _number(form.first("depth", "10"), "depth", 1, MAX_DEPTH)
-    seed = _number(form.first("seed", "0"), "seed", 0, 10**9)
-    percent = _number(form.first("random", "0"), "random", 0, MAX_RANDOM_PERCENT)
+    depth = _number(form.first("depth", "10"), "photos of each query", 1, MAX_DEPTH)
+    seed = _number(form.first("seed", "0"), "seed of the order", 0, 10**9)
+    percent = _number(form.first("random", "0"), "% at random on top", 0, MAX_RANDOM_PERCENT)
     if len(queries) > MAX_QUERIES:
         msg = (
             f"queries must be at most {MAX_QUERIES:,} on this page, got {len(queries):,}; "

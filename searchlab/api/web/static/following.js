@@ -22,11 +22,24 @@ export function followPages(grid, pager, left) {
   const next = pager?.querySelector("[rel=next]");
   if (!grid || !next) return;
   let isLoading = false;
-  const watcher = new IntersectionObserver((entries) => {
-    if (entries.some((entry) => entry.isIntersecting)) load();
-  }, { rootMargin: AHEAD });
+  // Each page counts as a search: none is fetched ahead for who only looks at the first photos.
+  let watcher = watch("0px");
+
+  function watch(rootMargin) {
+    const made = new IntersectionObserver((entries) => {
+      if (entries.some((entry) => entry.isIntersecting)) load();
+    }, { rootMargin });
+    made.observe(pager);
+    return made;
+  }
+
+  function lookAhead() {
+    watcher.disconnect();
+    watcher = watch(AHEAD);
+  }
 
   function stop() {
+    removeEventListener("scroll", lookAhead);
     watcher.disconnect();
     resizes.disconnect();
     showAll(grid);
@@ -66,5 +79,5 @@ export function followPages(grid, pager, left) {
   left.addEventListener("abort", stop);
   const resizes = new ResizeObserver(() => holdBack(grid));
   resizes.observe(grid);
-  watcher.observe(pager);
+  addEventListener("scroll", lookAhead, { once: true, passive: true, signal: left });
 }

@@ -67,17 +67,28 @@ document.addEventListener("keydown", (event) => {
     event.preventDefault();
     document.getElementById("q").focus();
   }
-  if (event.key === "Escape") {
-    const open = document.querySelector("details.by-picture[open]");
-    if (open) { open.open = false; open.querySelector("summary").focus(); }
-  }
 });
+// What the browser finds wrong in a closed panel it could not point at.
+document.addEventListener("invalid", (event) => {
+  const panel = event.target.closest("details");
+  if (panel) panel.open = true;
+}, true);
 document.addEventListener("click", (event) => {
   const open = document.querySelector("details.by-picture[open]");
   if (open && !open.contains(event.target)) open.open = false;
 });
 
+// The last day is none before the first.
+function orderDays() {
+  const [after, before] = ["f-after", "f-before"].map((id) => document.getElementById(id));
+  if (!after) return;
+  const order = () => { before.min = after.value; };
+  after.addEventListener("input", order);
+  order();
+}
+
 function furnish() {
+  orderDays();
   showRange();
   pickShade();
   suggestPhotographers();

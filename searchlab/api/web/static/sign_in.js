@@ -1,9 +1,10 @@
 // Sends the token of the address, and takes it out of the history first.
 
 const form = document.querySelector("#sign-in");
-const token = new URLSearchParams(location.hash.slice(1)).get("token");
 
 async function enter() {
+  const token = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (!token) return;
   if (document.prerendering) {
     await new Promise((resolve) => document.addEventListener("prerenderingchange", resolve, { once: true }));
   }
@@ -13,4 +14,7 @@ async function enter() {
   form.submit();
 }
 
-if (form && token) enter();
+if (form) {
+  enter();
+  addEventListener("hashchange", enter); // a link that is opened where this page is shown already
+}
