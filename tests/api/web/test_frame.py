@@ -37,7 +37,7 @@ def test_a_page_runs_nothing_but_the_scripts_of_its_own_server(served):
 def test_whoever_is_not_signed_in_reads_how_to_get_in(served):
     page = served.anonymous.get("/").text
     # This server is not where the command would look for one.
-    assert "searchlab accounts link --account NAME --base-url https://photos.test<" in page
+    assert "searchlab accounts link --account NAME --base-url http://photos.test<" in page
     assert "searchlab open" in page
 
 
