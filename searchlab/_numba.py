@@ -7,11 +7,14 @@ old code runs.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numba
 from numba import types
+
+_LOG = logging.getLogger(__name__)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -43,6 +46,17 @@ def inner(function: F) -> F:
 def _compile(signature: tuple[Any, ...] | None, **settings: Any) -> Callable[[F], F]:
     def compile_function(function: F) -> F:
         # Division by zero gives an infinity as in numpy, without a check in every loop.
-        return numba.njit(signature, nogil=True, error_model="numpy", **settings)(function)  # type: ignore[no-any-return]
+        options = {"nogil": True, "error_model": "numpy", **settings}
+        try:
+            return numba.njit(signature, **options)(function)  # type: ignore[no-any-return]
+        except Exception as error:  # any: no place for the cache, a full disk, a damaged file
+            if not options.pop("cache", False):
+                raise
+            _LOG.warning(
+                "%s is compiled at every start, which takes seconds: its cache cannot be used "
+                "(%s: %s); set NUMBA_CACHE_DIR to a folder that can be written",
+                *(function.__qualname__, type(error).__name__, error),
+            )
+            return numba.njit(signature, **options)(function)  # type: ignore[no-any-return]
 
     return compile_function

@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -60,6 +61,16 @@ def _open_alone(path: Path, mode: int) -> BinaryIO:
             file.close()
             raise
         file.close()  # another one has put it in its place meanwhile
+
+
+def link_or_copy(source: Path, target: Path) -> bool:
+    """Give a file that never changes a second name, or copy it; returns whether it was linked."""
+    try:
+        os.link(source, target)
+    except OSError:  # another disk, or a file system without links
+        shutil.copyfile(source, target)
+        return False
+    return True
 
 
 def sync_folder(folder: Path) -> None:

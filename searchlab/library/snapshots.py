@@ -23,7 +23,7 @@ import numpy as np
 
 from searchlab.config import Config
 from searchlab.errors import DataError, quote
-from searchlab.files import sync_folder, write_atomically
+from searchlab.files import link_or_copy, sync_folder, write_atomically
 from searchlab.library.manifests import (
     FORMAT,
     REMEDY,
@@ -168,10 +168,7 @@ def rewrite_snapshot(folder: Path, snapshot_id: str, config: Config) -> str:
     with _unfinished(folder) as partial:
         for name, sealed in manifest["files"].items():
             check_file(place / name, sealed, whole=False)
-            try:
-                os.link(place / name, partial / name)
-            except OSError:  # a file system without links
-                shutil.copyfile(place / name, partial / name)
+            if not link_or_copy(place / name, partial / name):
                 seal(partial / name)
     manifest |= {"config": config.to_dict(), "config_id": config.config_id}
     return _swap_in(folder, partial, manifest, replace_equal=False)

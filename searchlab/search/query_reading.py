@@ -78,32 +78,38 @@ class TextVectors:
             if vector is not None:
                 self._vectors.move_to_end(text)
         if vector is None:
-            vector = self._model.encode_texts([text])[0]
-            self._keep([text], vector[np.newaxis])
+            vector = _frozen(self._model.encode_texts([text])[0])
+            self._keep([text], [vector])
         return vector
 
     @property
     def everyday(self) -> Embeddings:
         """(n_words, dim) vectors of `EVERYDAY`, which are always one batch."""
         if self._everyday is None:
-            self._everyday = self._model.encode_texts(EVERYDAY)
+            self._everyday = _frozen(self._model.encode_texts(EVERYDAY))
         return self._everyday
 
     def warm(self, texts: Sequence[str]) -> None:
         """Embed texts in one batch and keep their vectors."""
         new = list(dict.fromkeys(text for text in texts if text not in self._vectors))
         if new:
-            self._keep(new, self._model.encode_texts(new))
+            self._keep(new, [_frozen(row) for row in self._model.encode_texts(new)])
 
-    def _keep(self, texts: Sequence[str], rows: Embeddings) -> None:
+    def _keep(self, texts: Sequence[str], rows: Sequence[Embeddings]) -> None:
         with self._lock:
             for text, row in zip(texts, rows, strict=True):
                 if text not in self._vectors:
                     self.n_bytes += _size(text, row)
-                # A copy: a row of a batch would keep the whole batch alive.
-                self._vectors[text] = row.copy()
+                self._vectors[text] = row
             while self.n_bytes > self._max_bytes:
                 self.n_bytes -= _size(*self._vectors.popitem(last=False))
+
+
+def _frozen(vectors: Embeddings) -> Embeddings:
+    """Copy vectors, since a row would keep its whole batch alive, so that nobody changes them."""
+    copied = vectors.copy()
+    copied.flags.writeable = False
+    return copied
 
 
 def _size(text: str, row: Embeddings) -> int:

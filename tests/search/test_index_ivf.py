@@ -337,6 +337,12 @@ def test_labels_and_lists_of_other_rows_are_refused(vectors, index):
 
 
 @pytest.mark.slow
+def test_a_system_that_does_not_say_which_processors_may_be_used(monkeypatch):
+    monkeypatch.delattr("os.sched_getaffinity")
+    rows = np.eye(4, dtype=np.float32)
+    assert IvfIndex(rows).search(rows[:1], 1).rows.tolist() == [[0]]
+
+
 def test_threads_do_not_change_the_lists(vectors):
     one, two = (IvfIndex(vectors, threads=threads)._lists for threads in (1, 3))
     for name in one.__dataclass_fields__:

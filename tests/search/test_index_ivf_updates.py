@@ -192,6 +192,7 @@ def set_nan(columns):
         tampered("heads cut", lambda c: c.__setitem__("head_codes", c["head_codes"][:-32])),
         tampered("axes of more", lambda c: c.__setitem__("axes", np.tile(c["axes"], 2))),
         tampered("axes no number", lambda c: c["axes"].view(np.float32).__setitem__(5, np.inf)),
+        tampered("centres far out", lambda c: c["centres"].view(np.float32).fill(3e38)),
         tampered("column cut", lambda c: c.__setitem__("errors", c["errors"][:-1])),
         tampered("another dtype", lambda c: c.__setitem__("offsets", c["offsets"].astype("<i4"))),
         tampered("tails cut", lambda c: c.__setitem__("stopping", c["stopping"][:-1])),

@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pytest
 
 from searchlab.config import Config
 from searchlab.search.engine import SearchEngine
@@ -41,6 +42,15 @@ def test_a_text_is_embedded_once():
     known.warm(["red", "blue", "blue", "green"])
     assert known.of("green").tolist() == [5.0, 1.0]
     assert model.asked == [["red"], ["blue", "green"]]
+
+
+def test_what_is_given_out_cannot_be_changed():
+    known = TextVectors(Counting())
+    known.warm(["blue"])
+    for vector in (known.of("red"), known.of("red"), known.of("blue")):
+        with pytest.raises(ValueError, match="read-only"):
+            vector *= -1
+    assert known.of("red").tolist() == [3.0, 1.0]
 
 
 def test_those_asked_last_are_kept_and_the_memory_is_bounded():

@@ -8,6 +8,7 @@ from searchlab.errors import DataError, InputError
 from searchlab.photos.table import PhotoTable
 from searchlab.search.words import build as words_build
 from searchlab.search.words import fields as words_fields
+from searchlab.search.words import index as words_index
 from searchlab.search.words.index import WordIndex
 from tests.support.examples import examples
 
@@ -105,6 +106,56 @@ def test_rules_of_another_kind_keep_no_segment(described, monkeypatch):
     assert WordIndex.build(table, before=before).segments == before.segments
     monkeypatch.setattr(words_fields, "RULES", -1)
     assert WordIndex.build(table, before=before).segments != before.segments
+
+
+@pytest.mark.parametrize("names", [("cao_01", "zzz"), ("zzz", "cao_01")])
+@pytest.mark.parametrize(
+    ("title", "plain", "query"),
+    [
+        ("Um cão na praia com uma menina", "cao_01", "cães"),
+        ("Ein Bär und eine Frau auf dem Eis", "bar_01", "Bären"),
+    ],
+)
+def test_every_spelling_of_a_term_has_its_stem(described, names, title, plain, query):
+    """Whichever is met first: a file name without accents takes no photo its forms."""
+    files = [{"title": "", "file": f"{name.replace('cao_01', plain)}.jpg"} for name in names]
+    _, index = described(files[0], title, files[1])
+    assert 1 in index.match(query).rows
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "query"),
+    [
+        ("Eileen Colins", "Eileen Collins", "colins"),
+        ("Martine divorce", "A divorce", "martino"),
+    ],
+)
+def test_words_of_photos_that_left_are_no_words(described, before, after, query):
+    others = ["Martins farm", *("River and lake" for _ in range(9))]
+    _, old = described(before, *others)
+    table, afresh = described(after, *others)
+    grown = WordIndex.build(table, before=old)
+    assert len(grown.segments) == 2
+    ours, theirs = grown.match(query), afresh.match(query)
+    assert (ours.read_as, ours.counts) == (theirs.read_as, theirs.counts)
+    check_equal(grown, afresh, [query])
+
+
+@pytest.mark.parametrize("limit", [0, 10**6])
+def test_photos_of_a_word_are_counted_once_however_many_they_are(described, monkeypatch, limit):
+    monkeypatch.setattr(words_index, "_MARKED_FROM", limit)
+    texts = ["castle castles"] * 30 + ["river"] * 11
+    table, index = described(*texts)
+    assert index.match("castle river").counts == {"castle": 30, "river": 11}
+    fewer = PhotoTable.from_rows([[table.row(row) for row in range(12, 41)]])
+    grown = WordIndex.build(fewer, before=index)
+    assert len(grown.segments) == 1
+    assert grown.match("castle river").counts == {"castle": 18, "river": 11}
+
+
+def test_a_library_without_photos_keeps_no_segment(described):
+    _, index = described("owl")
+    assert WordIndex.build(PhotoTable.from_rows([]), before=index).segments == []
 
 
 def test_many_small_changes_leave_few_segments(make_table):

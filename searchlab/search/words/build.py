@@ -267,7 +267,7 @@ class _Writer:
 
     def _stems(self, terms: list[str], ranks: NDArray[np.int64]) -> Iterator[tuple[str, int]]:
         places, languages = ranks.tolist(), self._languages.tolist()
-        for term, word in self._vocabulary.spelled.items():
+        for word, term in self._vocabulary.spelled.items():
             bits, language = languages[term], 0
             while bits >> language:
                 if bits >> language & 1 and (key := stem_key(word, language)):
@@ -276,7 +276,7 @@ class _Writer:
 
     def _typos(self, terms: list[str], ranks: NDArray[np.int64]) -> Iterator[tuple[str, int]]:
         places = ranks.tolist()
-        for number in self._vocabulary.spelled:
+        for number in dict.fromkeys(self._vocabulary.spelled.values()):
             if MIN_TYPO - 1 <= len(terms[number]) <= _MAX_TYPO:
                 yield from ((rest, places[number]) for rest in deletions(terms[number]))
 

@@ -9,8 +9,6 @@ not found, but a segment knows the languages of words also from texts that have 
 from __future__ import annotations
 
 import itertools
-import os
-import shutil
 from collections.abc import Collection, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.errors import DataError
+from searchlab.files import link_or_copy
 from searchlab.photos.columns import open_columns, save_columns
 from searchlab.photos.table import PhotoTable
 from searchlab.progress import Progress
@@ -33,7 +32,7 @@ from searchlab.search.words.terms import Word, terms_of, whole_of, words_of, wor
 
 _NAMES = "words.columns"
 _AS_WRITTEN, _FORM, _MISSPELT = 1.0, 0.9, 0.6
-_COUNTED_ONCE = 20_000  # postings of a word up to which its photos are counted, not they
+_MARKED_FROM = 20_000  # postings of a word whose photos are marked to be counted, not sorted
 _COMMON, _COMMON_FROM = 0.02, 5_000  # share and number of photos above which a word is common
 _KNOWN = 4_096  # words whose terms and photos are remembered
 _FILTERED_AFTER = 16_384  # photos up to which all matches are found and then filtered
@@ -118,6 +117,8 @@ class WordIndex:
 
     def _holding(self, digests: NDArray[np.uint64]) -> list[tuple[Segment, NDArray[np.int32]]]:
         """Return the segments that are worth keeping, and where their photos are now."""
+        if not len(digests):
+            return []
         order = np.argsort(digests, kind="stable")
         ordered = digests[order]
         missing = np.ones(len(digests), dtype=np.bool_)
@@ -140,7 +141,7 @@ class WordIndex:
         for number, (segment, rows) in enumerate(zip(self.segments, self.doc_rows, strict=True)):
             path = folder / f"words-{number}.columns"
             if segment.path is not None:
-                _link(segment.path, path)
+                link_or_copy(segment.path, path)
             else:
                 arrays = dict(segment.arrays)
                 arrays |= {"terms.starts": segment.terms.starts, "terms.data": segment.terms.data}
@@ -280,14 +281,20 @@ class WordIndex:
         if before is not None:
             return before
         forms, read_as = self._forms(word, read), list[str]()
-        if may_err and not any(forms):
+        n_photos = self._count(forms, read)
+        if may_err and not n_photos:
             forms = [
-                [(n, _MISSPELT) for n in segment.misspelt(word.term) if segment.count(n, read)]
-                for segment in self.segments
+                [
+                    (n, _MISSPELT)
+                    for n in segment.misspelt(word.term)
+                    if _is_live(segment, n, rows, read)
+                ]
+                for segment, rows in zip(self.segments, self._moved_rows, strict=True)
             ]
+            n_photos = self._count(forms, read)
             pairs = zip(self.segments, forms, strict=True)
             read_as = sorted({segment.terms[term] for segment, some in pairs for term, _ in some})
-        known = _LookedUp(forms, min(self._count(forms, read), self._n_photos), read_as)
+        known = _LookedUp(forms, n_photos, read_as)
         if len(self._known) >= _KNOWN:
             self._known = {}  # anew, so that nobody's reading of the old ones is disturbed
         self._known[word, read, may_err] = known
@@ -317,28 +324,21 @@ class WordIndex:
         )
 
     def _count(self, form: list[list[tuple[int, float]]], read: int) -> int:
-        """Count the photos that have one of the terms of a word.
-
-        Of very many postings each counts, also where a photo has several of the terms.
-        """
-        n_postings = sum(
-            segment.count(term, read)
-            for segment, terms in zip(self.segments, form, strict=True)
-            for term, _ in terms
-        )
+        """Count the photos that have one of the terms of a word."""
         total = 0
         for segment, terms, rows in zip(self.segments, form, self._moved_rows, strict=True):
-            many = len(terms) < 2 or n_postings > _COUNTED_ONCE
-            if many and not len(rows):
+            if len(terms) < 2 and not len(rows):
                 total += sum(segment.count(term, read) for term, _ in terms)
                 continue
-            lists = [np.zeros(0, dtype=np.uint32)]
-            lists += [segment.documents(term, read) for term, _ in terms]
-            docs = np.concatenate(lists)
-            if not many:
-                docs.sort()
-                docs = docs[np.diff(docs, prepend=docs[:1] + np.uint32(1)) != 0]
-            total += int((rows[docs] >= 0).sum()) if len(rows) else len(docs)
+            lists = [segment.documents(term, read) for term, _ in terms]
+            if sum(map(len, lists)) > _MARKED_FROM:
+                marks = np.zeros(len(segment), dtype=np.bool_)
+                for docs in lists:
+                    marks[docs] = True
+                total += int(np.count_nonzero(marks & (rows >= 0) if len(rows) else marks))
+            elif lists:
+                docs = np.unique(np.concatenate(lists))
+                total += int((rows[docs] >= 0).sum()) if len(rows) else len(docs)
         return total
 
     def _is_written(self, word: str, read: int) -> bool:
@@ -351,6 +351,13 @@ class WordIndex:
             for docs, fields in map(segment.wholes, wholes):
                 rows.append(places[docs[(fields & read & _WHOLE_BITS) > 0]].astype(np.int64))
         return np.concatenate(rows)
+
+
+def _is_live(segment: Segment, term: int, rows: NDArray[np.int32], read: int) -> bool:
+    """Say whether a photo that is still there has a term."""
+    if not len(rows):
+        return segment.count(term, read) > 0
+    return bool((rows[segment.documents(term, read)] >= 0).any())
 
 
 def _may_err(word: Word) -> bool:
@@ -383,10 +390,3 @@ def _are_rows(rows: NDArray[np.int32], is_new: NDArray[np.bool_]) -> bool:
 
 def _is_range(rows: NDArray[np.int32]) -> bool:
     return np.array_equal(rows, np.arange(len(rows), dtype=np.int32))
-
-
-def _link(source: Path, target: Path) -> None:
-    try:
-        os.link(source, target)
-    except OSError:  # a file system without links
-        shutil.copyfile(source, target)

@@ -98,12 +98,13 @@ class WordVocabulary:
 
     Attributes:
         terms: Term without a digit -> its number, from 0 on.
-        spelled: Number of a term that is a word with spaces around it -> that word.
+        spelled: Word with spaces around it, as it stands -> number of its term. Several words may
+            have one term, and each has its own stem.
     """
 
     def __init__(self) -> None:
         self.terms: dict[str, int] = {}
-        self.spelled: dict[int, str] = {}
+        self.spelled: dict[str, int] = {}
         # Numbers of words: from `_MIXED` down of those with digits and more, from -1 down of those
         # that are one numeral, which stand for the first word, one without anything.
         self._numbers: dict[str, int] = {}
@@ -164,11 +165,10 @@ class WordVocabulary:
             if has_digit(term):
                 numerals.append(self._number_numeral(term))
                 continue
-            if term not in self.terms:
-                self.terms[term] = len(self.terms)
-                if spelled:
-                    self.spelled[self.terms[term]] = text
-            terms.append(self.terms[term])
+            number = self.terms.setdefault(term, len(self.terms))
+            if spelled:
+                self.spelled[text] = number
+            terms.append(number)
         if numerals:
             self._passing.append((terms, numerals, languages_of_word(word)))
             return self._pass(word, _MIXED + 1 - len(self._passing))

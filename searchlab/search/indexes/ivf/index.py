@@ -119,7 +119,7 @@ class IvfIndex(VectorIndex):
         self.gather_below = gather_below or min(max(len(vectors) // 100, 4_000), 16_000)
         self._n_lists = n_lists
         self._seed = seed
-        self._threads = threads or len(os.sched_getaffinity(0))
+        self._threads = threads or _usable_processors()
         if len(self.labels) != len(vectors):
             msg = f"labels must be as many as rows, got {len(self.labels)} for {len(vectors)}"
             raise MismatchError(msg)
@@ -387,3 +387,8 @@ def _choose_best(
     scores = cosines_of(vectors, query, rows)
     best = best_first(scores)[:n_wanted]
     return Nearest(rows[best], scores[best])
+
+
+def _usable_processors() -> int:
+    usable = getattr(os, "sched_getaffinity", None)  # macOS and Windows do not say
+    return len(usable(0)) if usable else os.cpu_count() or 1

@@ -25,6 +25,7 @@ _LENGTH = 64
 # The spread of a list is averaged with the mean spread of all, which counts as this many rows.
 _USUAL = 8
 # Arrays that hold nothing below 0.
+_LONGEST_CENTRE = 1.01  # in any direction; means of rows of length 1 are no longer
 _LENGTHS = ("scales", "errors", "squares", "radii", "made", "stopping")
 
 
@@ -380,3 +381,6 @@ def _check(lists: Lists) -> None:
         if not np.isfinite(values).all() or (name not in signed and (values < 0).any()):
             msg = f"its {name} hold a value that is not finite or below 0"
             raise InputError(msg)
+    if np.abs(lists.centres).max(initial=0) > _LONGEST_CENTRE:
+        msg = "its centres hold a value above 1, which no mean of rows of length 1 has"
+        raise InputError(msg)

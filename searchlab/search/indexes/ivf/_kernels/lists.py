@@ -52,7 +52,8 @@ def sort_into_buckets(scores: Any) -> Any:
     bucket = np.empty(scores.size, dtype=np.int64)
     starts = np.zeros(BUCKETS + 1, dtype=np.int64)
     for one in range(scores.size):
-        number = min(int((best - scores[one]) / width), BUCKETS - 1)
+        # Also of scores that are not finite, as of damaged centres.
+        number = max(0, min(int((best - scores[one]) / width), BUCKETS - 1))
         bucket[one] = number
         starts[number + 1] += 1
     for number in range(BUCKETS):
