@@ -9,6 +9,9 @@ from searchlab.config.calibration import finite_number
 from searchlab.errors import InputError, quote
 
 
+_MOST = 400  # steps of gains are counted in 16 bits
+
+
 @dataclass(frozen=True)
 class WordWeights:
     """What a photo gains in log-odds of relevance by words of the query.
@@ -19,9 +22,9 @@ class WordWeights:
     file name is just the query gains so much that it comes before all others.
 
     Attributes:
-        coverage: 0 or more.
-        precision: 0 or more.
-        sharpness: 0 or more; above 1, all words of a query together count more than their parts.
+        coverage: 0 to 400.
+        precision: 0 to 400.
+        sharpness: 0 to 400; above 1, all words of a query together count more than their parts.
     """
 
     coverage: float
@@ -31,8 +34,8 @@ class WordWeights:
     def __post_init__(self) -> None:
         for name in ("coverage", "precision", "sharpness"):
             value = finite_number(name, getattr(self, name))
-            if value < 0:
-                msg = f"{name} must be 0 or more, got {quote(value)}"
+            if not 0 <= value <= _MOST:
+                msg = f"{name} must be from 0 to {_MOST}, got {quote(value)}"
                 raise InputError(msg)
             object.__setattr__(self, name, value)
 
