@@ -8,7 +8,6 @@ from typing import Any
 from searchlab.config.calibration import finite_number
 from searchlab.errors import InputError, quote
 
-
 _MOST = 400  # steps of gains are counted in 16 bits
 
 

@@ -70,3 +70,29 @@ def filled(library, put, index):
         put(f"{number:02d}.png", number)
     index()
     return library
+
+
+@pytest.fixture(scope="module")
+def ray():
+    """Ray itself, which is shut down after a file of tests."""
+    module = pytest.importorskip("ray", reason="ray: pip install 'searchlab[cluster]'")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        yield module
+        module.shutdown()
+
+
+@pytest.fixture(scope="module")
+def two_workers(ray):
+    """A Ray of its own with two processors, whichever others there are on this machine."""
+    ray.shutdown()
+    ray.init(
+        "local",
+        num_cpus=2,
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level="error",
+        object_store_memory=200 * 2**20,
+    )
+    yield ray
+    ray.shutdown()

@@ -166,20 +166,8 @@ def test_a_server_of_one_process_never_ends_by_itself():
 
 
 @pytest.fixture(scope="module")
-def ray():
-    module = pytest.importorskip("ray", reason="ray: pip install 'searchlab[cluster]'")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        module.shutdown()
-        module.init(
-            num_cpus=2,
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level="error",
-            object_store_memory=200 * 2**20,
-        )
-        yield module
-        module.shutdown()
+def ray(two_workers):
+    return two_workers
 
 
 def served(library, n_shards, n_replicas=1, **options):

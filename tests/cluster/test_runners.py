@@ -77,25 +77,6 @@ def photos(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def ray():
-    module = pytest.importorskip("ray", reason="ray: pip install 'searchlab[cluster]'")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        yield module
-        module.shutdown()
-
-
-@pytest.fixture(scope="module")
-def two_workers(ray):
-    ray.shutdown()
-    ray.init(
-        "local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error"
-    )
-    yield ray
-    ray.shutdown()
-
-
 @pytest.fixture
 def counted(tmp_path):
     """A folder in which the model notes what it embeds, and the model's spec."""
@@ -332,8 +313,11 @@ def test_a_killed_driver_costs_the_shards_under_way_at_most(
 
 
 @pytest.mark.slow
-def test_a_cluster_that_is_not_there_is_told(ray, photos, tmp_path):
+def test_a_cluster_that_is_not_there_is_told(ray, photos, tmp_path, monkeypatch):
     ray.shutdown()
+    # Nor those of other tests on this machine, which Ray would find.
+    monkeypatch.setattr("ray._private.services.find_gcs_addresses", set)
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
     library = create_library(tmp_path / "library")
     with pytest.raises(SearchlabError, match="ray:auto must be a cluster that can be reached"):
         index_photos(library, [photos], model="palette", runner=open_runner("ray:auto"))

@@ -20,18 +20,6 @@ def write_half(number, folder):
     (folder / str(number)).write_text(str(number / 2))
 
 
-@pytest.fixture(scope="module")
-def two_workers():
-    ray = pytest.importorskip("ray", reason="ray: pip install 'searchlab[cluster]'")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        ray.init(
-            "local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error"
-        )
-        yield ray
-        ray.shutdown()
-
-
 @pytest.fixture(params=["local", "ray:local"])
 def tasks(request):
     if request.param != "local":

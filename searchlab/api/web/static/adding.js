@@ -1,11 +1,10 @@
 // Adds photos to collections without leaving the page: the form opens over it.
 
 const dialog = document.createElement("dialog");
-const told = document.createElement("p");
+const told = document.createElement("output"); // read out as a status
 dialog.className = "add-over";
 dialog.setAttribute("aria-label", "Add to a collection");
 told.className = "told";
-told.setAttribute("role", "status");
 document.body.append(dialog, told);
 
 let fading = 0;
