@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ import msgspec
 from searchlab.client.failures import ServerError, UnreachableError, failure_of
 from searchlab.client.records import Envelope, Photo
 from searchlab.client.retries import Retries
-from searchlab.errors import InputError
+from searchlab.errors import InputError, quote
 
 T = TypeVar("T")
 
@@ -63,6 +64,12 @@ class Call(Generic[T]):
         key = self.idempotency_key
         if key is None and self.changes_something:
             key = str(uuid.uuid4())
+        if key is not None and not re.fullmatch(r"[!-~]{1,255}", key):
+            msg = (
+                "idempotency_key must be 1 to 255 visible ASCII characters, without spaces, got "
+                f"{quote(key)}"
+            )
+            raise InputError(msg)
         headers = {} if key is None else {"Idempotency-Key": key}
         try:
             return http.build_request(

@@ -61,6 +61,10 @@ def _signature(describe: Callable[..., Any]) -> inspect.Signature:
 class _Base:
     """The options of both clients, checked."""
 
+    _open: Callable[[], Any]
+    _http: Any
+    _pid: int
+
     def __init__(
         self, base_url: str, api_key: str, *, timeout: float, retries: int, max_wait: float
     ) -> None:
@@ -78,6 +82,11 @@ class _Base:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.base_url!r})"
+
+    def _leave_parents(self) -> None:
+        """Open connections of its own in a process that was forked: answers would be mixed up."""
+        if os.getpid() != self._pid:
+            self._http, self._pid = self._open(), os.getpid()
 
     @classmethod
     def from_env(cls, **options: Any) -> Self:
@@ -99,7 +108,7 @@ class _Base:
 
 
 class Client(_Base):
-    """Sends requests and waits for their answers; threads may share one client.
+    """Sends requests and waits for their answers; threads and forks may share one client.
 
     `search`, `search_by_image` and `similar` return a page, `search_all` iterates over the photos
     of all pages, the rest return records. Every method raises an `ApiError` if the API refuses,
@@ -128,7 +137,8 @@ class Client(_Base):
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         super().__init__(base_url, api_key, timeout=timeout, retries=retries, max_wait=max_wait)
-        self._http = httpx.Client(**self._options, transport=transport)
+        self._open = lambda: httpx.Client(**self._options, transport=transport)
+        self._http, self._pid = self._open(), os.getpid()
 
     def __enter__(self) -> Self:
         return self
@@ -146,6 +156,7 @@ class Client(_Base):
         self._http.close()
 
     def _answer(self, call: Call[T]) -> Answer[T]:
+        self._leave_parents()
         request = call.request(self._http)
         sent = 0
         while True:
@@ -219,7 +230,8 @@ class AsyncClient(_Base):
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         super().__init__(base_url, api_key, timeout=timeout, retries=retries, max_wait=max_wait)
-        self._http = httpx.AsyncClient(**self._options, transport=transport)
+        self._open = lambda: httpx.AsyncClient(**self._options, transport=transport)
+        self._http, self._pid = self._open(), os.getpid()
 
     async def __aenter__(self) -> Self:
         return self
@@ -237,6 +249,7 @@ class AsyncClient(_Base):
         await self._http.aclose()
 
     async def _answer(self, call: Call[T]) -> Answer[T]:
+        self._leave_parents()
         request = call.request(self._http)
         sent = 0
         while True:

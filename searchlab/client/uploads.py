@@ -12,9 +12,6 @@ from searchlab.errors import InputError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-# Modes that PNG stores without loss; pictures of other modes are sent as JPEG.
-_PNG_MODES = frozenset({"1", "LA", "P", "RGBA", "I;16"})
-
 
 def picture_bytes(image: str | os.PathLike[str] | bytes | Image) -> bytes:
     """Read a file, return bytes unchanged, or encode a PIL image, rotated upright.
@@ -39,14 +36,9 @@ def picture_bytes(image: str | os.PathLike[str] | bytes | Image) -> bytes:
 
 
 def _encode(image: Image) -> bytes:
-    from PIL import ImageOps
+    from searchlab.photos.images.decode import as_rgb
 
-    upright = ImageOps.exif_transpose(image)
+    # What the library itself would see: upright, in sRGB, 16 bits brought to 8, on white.
     stream = io.BytesIO()
-    if upright.mode in _PNG_MODES:
-        upright.save(stream, format="PNG")
-    else:
-        upright.convert("L" if upright.mode == "L" else "RGB").save(
-            stream, format="JPEG", quality=95
-        )
+    as_rgb(image).save(stream, format="JPEG", quality=95)
     return stream.getvalue()

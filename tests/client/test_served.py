@@ -118,3 +118,16 @@ def test_the_same_is_awaited(known):
     assert colors
     assert usage.requests.remaining > 0
     assert len({photo.photo_id for photo in similar} - {photo_ids[0]}) == 6
+
+
+def test_a_process_that_was_forked_has_connections_of_its_own(client, monkeypatch):
+    """On those of its parent it would read the answers to others."""
+    client.usage()
+    inherited = client._http
+    client.usage()
+    assert client._http is inherited
+    monkeypatch.setattr("searchlab.client.clients.os.getpid", lambda: 1)
+    client.usage()
+    assert client._http is not inherited
+    inherited.close()
+    client.usage()

@@ -4,7 +4,7 @@ import zlib
 
 import numpy as np
 import pytest
-from PIL import Image, ImageCms
+from PIL import Image
 
 from searchlab.errors import ImageError
 from searchlab.photos.images.decode import FORMATS, as_rgb, open_rgb
@@ -18,6 +18,7 @@ from tests.support.pictures import (
     corners,
     encoded,
     reason,
+    swapping_profile,
 )
 
 API_FORMATS = ("JPEG", "PNG", "WEBP", "AVIF")
@@ -270,17 +271,6 @@ def test_an_opaque_alpha_channel_is_no_mask():
 
 
 # -- ICC profiles
-
-
-def swapping_profile() -> bytes:
-    """An RGB profile whose red and blue primaries are swapped."""
-    content = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
-    tags = {bytes(content[at : at + 4]): at for at in range(132, 132 + 12 * content[131], 12)}
-    red, blue = tags[b"rXYZ"], tags[b"bXYZ"]
-    content[red + 4 : red + 12], content[blue + 4 : blue + 12] = (
-        *(content[blue + 4 : blue + 12], content[red + 4 : red + 12]),
-    )
-    return bytes(content).replace("sRGB".encode("utf-16-be"), "SWAP".encode("utf-16-be"))
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "TIFF"])

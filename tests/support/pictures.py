@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pillow_heif
 import pytest
-from PIL import Image
+from PIL import Image, ImageCms
 
 from searchlab.errors import ImageError
 from searchlab.photos.images.decode import open_rgb
@@ -48,3 +48,14 @@ def reason(source: Path | bytes, **options: object) -> str:
         open_rgb(source, **options)
     assert str(caught.value)
     return caught.value.reason
+
+
+def swapping_profile() -> bytes:
+    """An RGB profile whose red and blue primaries are swapped."""
+    content = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
+    tags = {bytes(content[at : at + 4]): at for at in range(132, 132 + 12 * content[131], 12)}
+    red, blue = tags[b"rXYZ"], tags[b"bXYZ"]
+    content[red + 4 : red + 12], content[blue + 4 : blue + 12] = (
+        *(content[blue + 4 : blue + 12], content[red + 4 : red + 12]),
+    )
+    return bytes(content).replace("sRGB".encode("utf-16-be"), "SWAP".encode("utf-16-be"))

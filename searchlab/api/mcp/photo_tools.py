@@ -86,7 +86,7 @@ def _fields(fields: tuple[str, ...] = FOUND_FIELDS) -> tuple[str, str]:
 async def _search(call: ToolCall) -> ToolAnswer:
     arguments = call.arguments
     own = convert(_Search, arguments, "arguments")
-    if own.cursor is not None:
+    if own.cursor:  # models fill what they need not with an empty text
         reply = await _next_page(call, own.cursor)
     elif own.picture is not None or own.photo_id is not None:
         body = NO_BODY
