@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from searchlab.cli.console import ConsoleProgress
-from searchlab.config import USUAL, Config
+from searchlab.config import USUAL_CHOICES, Config
 from searchlab.errors import InputError, SearchlabError
 from searchlab.evaluation.datasets import Dataset, bundled_root, load_dataset
 from searchlab.evaluation.datasets.dataset_library import made_by_one
@@ -34,15 +34,13 @@ if TYPE_CHECKING:
 
 # A small depth and no exact steps: otherwise all 602 photos would be scored without the graph.
 _GRAPH: dict[str, Any] = {"index": "hnsw", "step_rows": 0, "depth": 50}
-# What new libraries have: texts are read too.
-_USUAL: dict[str, Any] = {"words": USUAL.words, "mixing": USUAL.mixing, "steering": USUAL.steering}
 _SYSTEMS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("palette", {}),
     ("captions", {}),
     ("mini", {}),
     ("mini", _GRAPH),
-    ("mini", _USUAL),
-    ("mini", {**_GRAPH, **_USUAL}),
+    ("mini", USUAL_CHOICES),
+    ("mini", {**_GRAPH, **USUAL_CHOICES}),
     ("hybrid:mini=0.7,captions=0.3", {}),
     ("hybrid:mini=0.85,palette=0.15", {}),
 )

@@ -15,7 +15,7 @@ from searchlab.cli.completion import (
     complete_metrics,
     complete_models,
 )
-from searchlab.cli.options import EXISTING_FILE, FOLDER, named_models, stderr, stdout
+from searchlab.cli.options import ANY_PATH, EXISTING_FILE, FOLDER, named_models, stderr, stdout
 from searchlab.errors import InputError, NotFoundError, SearchlabError, quote
 
 if TYPE_CHECKING:
@@ -102,8 +102,9 @@ def evaluate(
 ) -> None:
     """Measure configurations on a judged dataset.
 
-    Prints the leaderboard. Without --model and --config, mini is measured. Configurations that are
-    recorded in --out are not measured again.
+    Prints the leaderboard. Without --model and --config, mini is measured. A model is measured as a
+    new library has it: what is written about photos is read too, unless the dataset withholds it.
+    Configurations that are recorded in --out are not measured again.
 
     A dataset of your own is a folder with photos.jsonl (a line for each photo: file, source,
     source_photo_id), queries.tsv (with a header: query_id, lang, text, photo_id, filter) and
@@ -155,7 +156,7 @@ def _next_steps(report: Report, out: Path) -> str:
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, required=True, type=ANY_PATH)
 @click.option("--data", type=FOLDER, help=f"{_PHOTOS}a temporary one if not given.")
 @click.option("--dataset", "name", help="Folder of your own dataset that was measured.")
 @click.option("--quick", is_flag=True, help="Check seals and hashes only; compute nothing again.")
@@ -255,12 +256,13 @@ def _runner(name: str | None) -> TaskRunner | None:
 
 
 def _configs(models: tuple[str, ...], indexes: tuple[str, ...], files: Any) -> list[Config]:
-    from searchlab.config import Config
+    from searchlab.config import USUAL_CHOICES, Config
     from searchlab.evaluation.config_grids import grid
 
     configs = [Config.load(file) for file in files]
     if models or not files:
-        configs += grid(models or ("mini",), indexes)
+        # As new libraries have them, so that what is promoted goes on reading what is written.
+        configs += grid(models or ("mini",), indexes, **USUAL_CHOICES)
     return list({config.config_id: config for config in configs}.values())
 
 

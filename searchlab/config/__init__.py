@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from searchlab.config.calibration import UNCALIBRATED, Calibration, finite_number
 from searchlab.config.indexes import check_index_name, load_index
@@ -238,5 +238,12 @@ class Config:
             raise DataError(msg) from error
 
 
-USUAL = Config(words=USUAL_WORDS, mixing="standardised", steering=0.59)
+USUAL_CHOICES: Final[dict[str, Any]] = {
+    "words": USUAL_WORDS,
+    "mixing": "standardised",
+    "steering": 0.59,
+}
+"""Fields of new libraries that a plain `Config` has not: `grid(models=[...], **USUAL_CHOICES)`."""
+
+USUAL = Config(**USUAL_CHOICES)
 """Of new libraries. At the usual `text_alpha` text and picture count the same."""

@@ -106,7 +106,7 @@ class Experiment:
             )
             raise InputError(msg)
         self.dataset = dataset
-        self.metrics = tuple(metrics)
+        self.metrics = (metrics,) if isinstance(metrics, str) else tuple(metrics)
         self.library = library
         self.cache = Path(cache) if isinstance(cache, str) else cache
         self.out = None if out is None else Path(out)

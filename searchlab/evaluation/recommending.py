@@ -8,6 +8,7 @@ one would be better.
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -279,7 +280,12 @@ class Recommendation:
                 + (", recommended" if point.name == self.name else ""),
                 zorder=3,
             )
-        edge = sorted((p.ms, p.quality.mean) for p in points if p.on_frontier)
+        # Of time and quality alone: what is there for its memory lies below.
+        best = -math.inf
+        edge = []
+        for ms, mean in sorted((point.ms, point.quality.mean) for point in points):
+            if mean > best:
+                edge.append((ms, best := mean))
         axis.plot(*zip(*edge, strict=True), color="#777777", linestyle="--", linewidth=1, zorder=1)
         axis.set_xscale("log")
         times = [point.ms for point in points]

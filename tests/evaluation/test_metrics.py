@@ -340,6 +340,27 @@ def test_a_query_that_no_system_can_answer_at_the_level_is_an_error_not_a_zero()
         evaluate({"q": {"a": 1}}, {"q": ["a"]}, ["recall@10", "recall@10/l2"])
 
 
+def test_condensing_mostly_to_relevant_photos_says_for_how_many_queries():
+    qrels = {"a": {"x": 1, "y": 0}} | {f"q{number}": {"x": 1} for number in range(3)}
+    run = {query_id: ["x"] for query_id in qrels}
+    with pytest.raises(InputError, match="got relevant ones alone for 3 of 4 queries"):
+        evaluate(qrels, run, ["ndcg@10/condensed"])
+    qrels |= {"q0": {"x": 1, "y": 0}}
+    assert evaluate(qrels, run, ["ndcg@10/condensed"]) == {"ndcg@10/condensed": 1.0}
+
+
+def test_grades_of_numpy_are_whole_numbers():
+    qrels = {"a": {"x": np.int64(2), "y": np.uint8(0)}}
+    assert evaluate(qrels, {"a": ["x"]}, ["ndcg@10"]) == {"ndcg@10": 1.0}
+    with pytest.raises(InputError, match="whole numbers from 0"):
+        evaluate({"a": {"x": True}}, {"a": ["x"]}, ["ndcg@10"])
+
+
+def test_one_name_is_no_list_of_metrics():
+    with pytest.raises(InputError, match=r"must be a list of names, got 'ndcg@10'; give \['ndcg"):
+        evaluate({"a": {"x": 1}}, {"a": ["x"]}, "ndcg@10")
+
+
 def test_no_judgments_or_no_metrics_are_refused():
     with pytest.raises(InputError, match="must not be empty"):
         evaluate({}, {}, ["ndcg@10"])

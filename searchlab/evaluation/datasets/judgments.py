@@ -16,6 +16,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from numbers import Integral
 from pathlib import Path
 
 from searchlab.errors import InputError, NotFoundError, quote
@@ -50,8 +51,10 @@ def is_id(value: object) -> bool:
 
 
 def is_grade(value: object) -> bool:
-    """Tell whether a value is a whole number from 0 to `MAX_GRADE`."""
-    return type(value) is int and 0 <= value <= MAX_GRADE
+    """Tell whether a value is a whole number from 0 to `MAX_GRADE`, also one of numpy."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        return False
+    return 0 <= int(value) <= MAX_GRADE
 
 
 def read_qrels(source: Path | str) -> dict[str, dict[str, int]]:

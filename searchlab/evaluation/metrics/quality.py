@@ -32,6 +32,9 @@ Run: TypeAlias = Mapping[str, Sequence[str]]
 
 _CELLS = 2_000_000  # grades, padding included, of the arrays that are held at once; 16 MB
 
+# Of all queries: with more, a condensed mean says how few were judged, not how good lists are.
+_MOST_PERFECT = 0.5
+
 
 def per_query(qrels: Qrels, run: Run, metrics: Sequence[str]) -> dict[str, NDArray[np.float64]]:
     """Score every judged query of a run.
@@ -93,6 +96,9 @@ def check_judgments(qrels: Qrels, metrics: Sequence[str]) -> dict[str, Metric]:
     Raises:
         InputError: For the reasons of `per_query` that do not depend on a run.
     """
+    if isinstance(metrics, str):
+        msg = f"metrics must be a list of names, got {quote(metrics)}; give [{metrics!r}]"
+        raise InputError(msg)
     if not qrels or not metrics:
         msg = f"qrels and metrics must not be empty, got {len(qrels)} queries, {list(metrics)}"
         raise InputError(msg)
@@ -134,10 +140,12 @@ def _check_qrels(qrels: Qrels, least: int) -> None:
 
 
 def _check_condensed(qrels: Qrels, metric: str, least: int) -> None:
-    if all(grade >= least for grades in qrels.values() for grade in grades.values()):
+    perfect = sum(all(grade >= least for grade in grades.values()) for grades in qrels.values())
+    if perfect > _MOST_PERFECT * len(qrels):
         msg = (
             f"qrels must have photos that were judged not relevant for {metric!r}, got relevant "
-            "ones alone, with which every condensed list is perfect; leave /condensed out"
+            f"ones alone for {perfect:,} of {len(qrels):,} queries, with which every condensed "
+            "list is perfect; leave /condensed out"
         )
         raise InputError(msg)
 
