@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from searchlab.cli.completion import complete_metrics
-from searchlab.cli.options import EXISTING_FILE, stdout, write_text
+from searchlab.cli.options import EXISTING_FILE, seed_option, stdout, write_text
 from searchlab.errors import InputError
 
 
@@ -34,7 +34,7 @@ from searchlab.errors import InputError
 )
 @click.option("--by-language", is_flag=True, help="Also print a table by language.")
 @click.option("--out", type=EXISTING_FILE, help="Also write all of it to this JSON file.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of intervals and tests.")
+@seed_option("intervals and tests")
 def compare(
     systems: tuple[str, ...],
     qrels: Path | None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from searchlab.cli.completion import complete_datasets, complete_words
-from searchlab.cli.options import EXISTING_FILE, FOLDER, count, data_option
+from searchlab.cli.options import EXISTING_FILE, FOLDER, count, data_option, seed_option
 from searchlab.errors import InputError, NotFoundError
 
 if TYPE_CHECKING:
@@ -89,9 +89,22 @@ def export_vectors_to(
 @click.argument("folder", type=FOLDER)
 @data_option
 @click.option("--made", help="Made vectors in place of a library's, such as clustered-100k-64.")
-@click.option("--queries", "n_queries", default=100, show_default=True, help="Of each relation.")
-@click.option("-k", default=100, show_default=True, help="Neighbours in the truth.")
-@click.option("--seed", default=0, show_default=True, help="Seed of attributes and queries.")
+@click.option(
+    "--queries",
+    "n_queries",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="Of each relation.",
+)
+@click.option(
+    "-k",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="Neighbours in the truth.",
+)
+@seed_option("attributes and queries")
 def export_atlas_to(
     folder: Path, data: Path, made: str | None, n_queries: int, k: int, seed: int
 ) -> None:

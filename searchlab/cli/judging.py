@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from searchlab.cli.completion import complete_datasets, complete_words
-from searchlab.cli.options import EXISTING_FILE, FOLDER, count, data_option, given_options
+from searchlab.cli.options import (
+    EXISTING_FILE,
+    FOLDER,
+    count,
+    data_option,
+    given_options,
+    seed_option,
+)
 from searchlab.errors import InputError, NotFoundError
 
 if TYPE_CHECKING:
@@ -51,7 +58,7 @@ def judge() -> None:
     help="A configuration whose first photos to pool; repeatable. The one in force if not given.",
 )
 @click.option("--depth", default=10, show_default=True, help="First photos of each configuration.")
-@click.option("--seed", default=0, show_default=True, help="Seed of the order.")
+@seed_option("the order")
 @click.option(
     "--random-share",
     default=0.0,
@@ -199,7 +206,7 @@ def more(data: Path, name: str, new: str, title: str, most: int) -> None:
     help="A configuration to compare; name two, or one against the one in force.",
 )
 @click.option("--depth", default=6, show_default=True, help="Photos on each side.")
-@click.option("--seed", default=0, show_default=True, help="Seed of order and sides.")
+@seed_option("order and sides")
 def compare(
     data: Path,
     name: str,

@@ -107,6 +107,7 @@ def accounts_database(data: Path, url: str | None) -> Iterator[Database]:
     """
     from searchlab.api.accounts.database import open_database, sqlite_url
     from searchlab.api.accounts.migrations import migrate
+    from searchlab.library.library import refuse_backup
 
     if not url:
         if not (data / "library.json").is_file():
@@ -115,6 +116,7 @@ def accounts_database(data: Path, url: str | None) -> Iterator[Database]:
                 f"make one with `searchlab index --data {data} PHOTOS`"
             )
             raise NotFoundError(msg)
+        refuse_backup(data)
         url = sqlite_url(data)
     database = open_database(url)
     try:

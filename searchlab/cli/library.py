@@ -17,6 +17,7 @@ from searchlab.cli.completion import (
     complete_words,
 )
 from searchlab.cli.options import (
+    ANY_PATH,
     EXISTING_FILE,
     FOLDER,
     data_option,
@@ -65,7 +66,7 @@ def demo(data: Path, force: bool) -> None:
 
 
 @click.command()
-@click.argument("places", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("places", nargs=-1, type=ANY_PATH)
 @data_option
 @click.option(
     "--records",
@@ -111,7 +112,7 @@ def demo(data: Path, force: bool) -> None:
 @click.option(
     "--forget",
     multiple=True,
-    type=click.Path(path_type=Path),
+    type=ANY_PATH,
     help="Drop the photos of this folder or dump from the library; repeatable.",
 )
 @click.option(
@@ -164,7 +165,7 @@ def index(places: tuple[Path, ...], data: Path, **options: Any) -> None:
     """
     from searchlab.cli.console import ConsoleProgress, print_report
     from searchlab.config import Config
-    from searchlab.library.ingest import index_photos
+    from searchlab.library.ingest import index_photos, refuse_inside
     from searchlab.library.library import create_library
     from searchlab.library.prune import prune
     from searchlab.models import load_model
@@ -172,6 +173,7 @@ def index(places: tuple[Path, ...], data: Path, **options: Any) -> None:
     roots = _roots(places, options)
     config = None if options["config_file"] is None else Config.load(options["config_file"])
     # Checked first, so that a misspelt name leaves no empty library behind.
+    refuse_inside(roots, data.resolve())
     if options["model"] is not None:
         load_model(options["model"])
     if options["index_kind"] is not None:

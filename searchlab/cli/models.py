@@ -14,6 +14,7 @@ from searchlab.cli.options import (
     count,
     data_option,
     named_models,
+    seed_option,
     stderr,
     stdout,
 )
@@ -204,7 +205,7 @@ def pack(folder: Path, out: Path, **options: Any) -> None:
 @click.option(
     "--threads", type=click.IntRange(1), default=2, show_default=True, help="CPU threads."
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of every random choice.")
+@seed_option("every random choice")
 def build_model(out: Path, cache: Path, threads: int, **options: Any) -> None:
     """Build the default model `mini` again, into the folder OUT.
 
@@ -250,7 +251,7 @@ def build_model(out: Path, cache: Path, threads: int, **options: Any) -> None:
     type=FOLDER,
     help="Folder of the new model; models/adapted in the library if not given.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of every random choice.")
+@seed_option("every random choice")
 @click.option("--force", is_flag=True, help="Replace a model that is there.")
 def adapt_model(data: Path, **options: Any) -> None:
     """Adapt a model to your captioned photos.

@@ -14,8 +14,27 @@ from searchlab.errors import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
-EXISTING_FILE = click.Path(path_type=Path, dir_okay=False)
-FOLDER = click.Path(path_type=Path, file_okay=False)
+
+class _Path(click.Path):
+    """A path that is not empty, as one is of a variable that is not set: `.` is the folder here."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("a path must not be empty; of the folder here it is .", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+ANY_PATH = _Path(path_type=Path)
+EXISTING_FILE = _Path(path_type=Path, dir_okay=False)
+FOLDER = _Path(path_type=Path, file_okay=False)
+
+
+def seed_option(of: str) -> Callable[[Any], Any]:
+    """Return the option --seed, of whatever is drawn by lot."""
+    number = click.IntRange(min=0)
+    return click.option("--seed", type=number, default=0, show_default=True, help=f"Seed of {of}.")
+
+
 data_option = click.option(
     "--data",
     type=FOLDER,

@@ -220,6 +220,9 @@ def serve(max_upload_mib: int, database_url: str | None, **options: Any) -> None
             require_extra("mcp")
         from searchlab.api.ops.server import serve as run
         from searchlab.api.settings import Settings
+        from searchlab.library.library import refuse_backup
+
+        refuse_backup(options["data"])
 
         settings = Settings(
             max_upload_bytes=max_upload_mib * _MIB, database_url=database_url or "", **options

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from searchlab.cli.options import EXISTING_FILE, data_option, stderr, stdout
+from searchlab.cli.options import EXISTING_FILE, data_option, seed_option, stderr, stdout
 from searchlab.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.option(
     "--seconds", type=float, default=45.0, show_default=True, help="Time to spend, about."
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random samples.")
+@seed_option("the random samples")
 @click.option(
     "--out", type=EXISTING_FILE, help="Configuration to write; tuned.json in --data if not given."
 )

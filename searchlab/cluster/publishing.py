@@ -87,8 +87,7 @@ def push(
         msg = f"a library must hold photos to be pushed, got an empty one: {library.folder}"
         raise NotFoundError(msg)
     about = {"format": FORMAT, "library": _identity(library)}
-    if not replace:
-        _check_owner(store, about, snapshot_id)
+    _check_owner(store, about, snapshot_id, replace=replace)
     place = library.folder / "snapshots" / snapshot_id
     manifest = (place / "manifest.json").read_bytes()
     files: dict[str, dict[str, Any]] = parse_manifest(manifest, place)["files"]
@@ -207,13 +206,23 @@ def _download(store: Store, sealed: Mapping[str, Any], target: Path) -> None:
         raise DataError(msg) from error
 
 
-def _check_owner(store: Store, about: Mapping[str, Any], snapshot_id: str) -> None:
+def _check_owner(
+    store: Store, about: Mapping[str, Any], snapshot_id: str, *, replace: bool
+) -> None:
     try:
         there = json.loads(store.read(_ABOUT))
     except NotFoundError:
         return
     except ValueError:
         there = None
+    if isinstance(there, dict) and "library" not in there:
+        msg = (
+            f"{store.address} must be free or hold what was pushed there, got a library that is in "
+            "use; name another address"
+        )
+        raise ConflictError(msg)
+    if replace:
+        return
     if there != about:
         msg = (
             f"{store.address} must be free or hold this library, got another one; name another "

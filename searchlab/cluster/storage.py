@@ -45,6 +45,9 @@ class Store:
             msg = "an address must be read by fsspec, got none; pip install 'searchlab[cluster]'"
             raise MissingExtraError(msg) from error
         text = str(address)
+        if not text:
+            msg = "an address must be a folder or a URL such as s3://bucket/library, got none"
+            raise InputError(msg)
         if "://" not in text:
             text = str(Path(text).expanduser().absolute())
         try:

@@ -21,14 +21,13 @@ from typing import Any
 from searchlab.errors import DataError, InputError, NotFoundError
 from searchlab.files import sha256_of, sync_folder, write_atomically
 from searchlab.library.library import Library, create_library
-from searchlab.library.roots import KEY_FILE, LIBRARY_FILE
+from searchlab.library.roots import BACKUP_FILE, KEY_FILE, LIBRARY_FILE
 from searchlab.library.snapshots import adopt_snapshot, check_snapshot, current_id
 
 FORMAT = 1
-MANIFEST = "backup.json"
 API_DATABASE = "api.db"
 _CACHE = "cache.db"
-_LEFT_OUT = ("cluster", "renditions", "snapshots", "search.html", "CURRENT", MANIFEST)
+_LEFT_OUT = ("cluster", "renditions", "snapshots", "search.html", "CURRENT", BACKUP_FILE)
 _TRIES = 5
 
 
@@ -92,7 +91,7 @@ def back_up(
         os.sync()
         stored = {"format": FORMAT} | asdict(backup)
         del stored["folder"]
-        write_atomically(partial / MANIFEST, json.dumps(stored, indent=1).encode())
+        write_atomically(partial / BACKUP_FILE, json.dumps(stored, indent=1).encode())
         partial.rename(target)
         sync_folder(target.parent)
     except OSError as error:
@@ -112,7 +111,7 @@ def read_backup(folder: Path) -> Backup:
     """
     folder = folder.expanduser().absolute()
     try:
-        stored = json.loads((folder / MANIFEST).read_bytes())
+        stored = json.loads((folder / BACKUP_FILE).read_bytes())
         if stored.pop("format") != FORMAT:
             msg = f"another format than {FORMAT}"
             raise ValueError(msg)
@@ -126,8 +125,8 @@ def read_backup(folder: Path) -> Backup:
                 msg = f"{name}, which is not as it was written"
                 raise ValueError(msg)
     except FileNotFoundError as error:
-        if Path(error.filename) == folder / MANIFEST:
-            msg = f"a backup must hold {MANIFEST}, got {folder} without; make one with `backup`"
+        if Path(error.filename) == folder / BACKUP_FILE:
+            msg = f"a backup must hold {BACKUP_FILE}, got {folder} without; make one with `backup`"
             raise NotFoundError(msg) from error
         msg = f"{folder} must be a whole backup, got none of {error.filename}; use another"
         raise DataError(msg) from error

@@ -234,16 +234,29 @@ def _find_emptied(table: PhotoTable | None, covered: Sequence[Root], scan: Scan)
     ]
 
 
-def _cover(
-    known: Sequence[Root], roots: Sequence[Root], forget: Sequence[Path], library: Path
-) -> tuple[Root, ...]:
-    covered = {root.place: root for root in known}
+def refuse_inside(roots: Sequence[Root], library: Path) -> None:
+    """Refuse folders of photos that lie in a library, or are one.
+
+    Raises:
+        InputError: One does.
+    """
     for root in roots:
         others = (place for place in (root.folder, *root.folder.parents) if is_library(place))
         inside = library if root.folder.is_relative_to(library) else next(others, None)
         if inside is not None:
-            msg = f"a source must lie outside the library {inside}, got {root.folder}"
+            msg = (
+                f"a source must lie outside the library {inside}, got {root.folder}; name another "
+                "folder for the library with --data"
+            )
             raise InputError(msg)
+
+
+def _cover(
+    known: Sequence[Root], roots: Sequence[Root], forget: Sequence[Path], library: Path
+) -> tuple[Root, ...]:
+    covered = {root.place: root for root in known}
+    refuse_inside(roots, library)
+    for root in roots:
         if root.is_dump:
             covered[root.place] = root
             continue

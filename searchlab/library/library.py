@@ -36,7 +36,7 @@ from searchlab.library.cache import ContentCache
 from searchlab.library.catalog import build_vectors
 from searchlab.library.decoding import thumbnail_path
 from searchlab.library.engines import Engines
-from searchlab.library.roots import KEY_FILE, LIBRARY_FILE, Root, read_description
+from searchlab.library.roots import BACKUP_FILE, KEY_FILE, LIBRARY_FILE, Root, read_description
 from searchlab.library.sample_texts import teach_texts
 from searchlab.library.snapshots import (
     OpenVectors,
@@ -127,6 +127,7 @@ class Library:
         """
         from filelock import FileLock, Timeout
 
+        refuse_backup(self.folder)
         lock = FileLock(self.folder / "writer.lock")
         try:
             lock.acquire(timeout=0)
@@ -355,6 +356,20 @@ def open_library(
     return Library(place, for_others=for_others, open_vectors=open_vectors)
 
 
+def refuse_backup(folder: Path) -> None:
+    """Refuse to write into a backup, which could not be restored any more.
+
+    Raises:
+        InputError: The folder is one.
+    """
+    if (folder / BACKUP_FILE).exists():
+        msg = (
+            f"a backup must stay as it was written, got {folder}; restore it into another folder "
+            "with `searchlab restore`, and use that"
+        )
+        raise InputError(msg)
+
+
 def create_library(folder: Path | str) -> Library:
     """Open a library on disk, and make an empty one first where there is none.
 
@@ -363,6 +378,7 @@ def create_library(folder: Path | str) -> Library:
         InputError: The folder cannot be made.
     """
     place = Path(folder).expanduser().resolve()
+    refuse_backup(place)
     try:
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:

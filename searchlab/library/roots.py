@@ -15,6 +15,8 @@ from searchlab.photos.sidecar import SIDECAR_NAME
 from searchlab.sources import find_source
 
 LIBRARY_FILE = "library.json"
+BACKUP_FILE = "backup.json"
+"""In a backup, and in no library that is in use."""
 KEY_FILE = "secret.key"
 
 

@@ -202,3 +202,16 @@ def test_a_backup_may_lie_beside_the_library_that_one_stands_in_and_never_in_it(
     for inside in (tmp_path / "other" / ".." / "library" / "b", tmp_path / "link" / "b"):
         with pytest.raises(InputError, match="must lie outside of the library"):
             back_up(library, inside)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["index", "PHOTOS"], ["keys", "list"], ["serve", "--port", "0"]],
+)
+def test_nothing_is_written_into_a_backup(library, tmp_path, run, words):
+    call("backup", tmp_path / "copy", "--data", library.folder)
+    words = [str(tmp_path / "photos") if word == "PHOTOS" else word for word in words]
+    refused = run(*words, "--data", tmp_path / "copy")
+    assert refused.code in (1, 2)
+    assert "a backup must stay as it was written" in refused.err
+    call("restore", tmp_path / "copy", "--data", tmp_path / "restored")

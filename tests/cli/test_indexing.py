@@ -256,3 +256,26 @@ def test_a_library_that_somebody_writes_to_is_an_error_that_says_to_wait(run, mi
         line = error_of(run("index", "--data", mine), 1)
         assert "wait" in line
         assert run("search", "red", "--data", mine).code == 0
+
+
+def test_a_folder_of_photos_never_becomes_a_library_by_a_mistake(run, tmp_path, monkeypatch):
+    photos = tmp_path / "Pictures"
+    mosaic(photos / "a.png", 1)
+    monkeypatch.chdir(photos)
+    done = run("index", ".", "--data", ".", "--model", "palette")
+    assert done.code == 2
+    assert "must lie outside the library" in error_of(done, 2)
+    assert "name another folder for the library with --data" in error_of(done, 2)
+    assert [path.name for path in photos.iterdir()] == ["a.png"]
+    for words in (["index", ""], ["index", ".", "--data", ""]):
+        done = run(*words)
+        assert done.code == 2
+        assert "a path must not be empty" in done.err
+    assert [path.name for path in photos.iterdir()] == ["a.png"]
+
+
+@pytest.mark.parametrize("words", [["tune"], ["compare", "a"], ["export", "atlas", "f"]])
+def test_a_seed_below_zero_is_refused(run, words):
+    done = run(*words, "--seed", "-1")
+    assert done.code == 2
+    assert "-1 is not in the range x>=0" in done.err

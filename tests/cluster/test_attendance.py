@@ -12,16 +12,35 @@ from searchlab.cluster.shard_actors import Attendance, ShardActor, ShardActors, 
 from tests.support.waiting import wait_until
 
 
+class Method:
+    """A method of an actor, as Ray has it."""
+
+    def __init__(self, answer):
+        self._answer = answer
+
+    def options(self, **_):
+        return self
+
+    def remote(self, *arguments):
+        return SimpleNamespace(future=lambda: self._answer(*arguments))
+
+
 class Replica:
     """A replica without a cluster; it counts who attends, leaves, and how often it is renewed."""
 
     def __init__(self):
         self.attended, self.left, self.n_renewed = [], [], 0
         self.error, self.hangs, self.problems = None, False, []
-        self.handle = SimpleNamespace(
-            attend=SimpleNamespace(remote=lambda who: self._answer(who, self.attended)),
-            leave=SimpleNamespace(remote=lambda who: self._answer(who, self.left)),
-        )
+
+    @property
+    def handle(self):
+        return SimpleNamespace(attend=Method(self.attend), leave=Method(self.leave))
+
+    def attend(self, who):
+        return self._answer(who, self.attended)
+
+    def leave(self, who):
+        return self._answer(who, self.left)
 
     def _answer(self, who, calls):
         future = Future()
@@ -30,7 +49,7 @@ class Replica:
         elif not self.hangs:
             calls.append(who)
             future.set_result(self.problems)
-        return SimpleNamespace(future=lambda: future)
+        return future
 
     def renew(self):
         self.n_renewed += 1
@@ -93,12 +112,12 @@ def test_a_lost_replica_is_found_anew_and_one_with_a_fault_is_not(attend):
 def test_a_cluster_that_cannot_be_asked_is_told_and_asked_again(attend, caplog):
     shards = [[Replica(), Replica()]]
     attendance = attend(shards)
-    working = shards[0][0].handle
+    working = shards[0][0].attend
     with caplog.at_level(logging.ERROR):
-        shards[0][0].handle = None
+        shards[0][0].attend = None
         wait_until(lambda: attendance.missing == [1])
     assert "the cluster could not be asked" in caplog.text
-    shards[0][0].handle = working
+    shards[0][0].attend = working
     wait_until(lambda: attendance.missing == [])
 
 
@@ -144,7 +163,7 @@ def test_a_cluster_that_was_replaced_by_another_is_told_once_it_is_asked(monkeyp
 
     actor = SimpleNamespace(options=lambda **_: SimpleNamespace(remote=remote))
     errors = SimpleNamespace(AuthenticationError=AuthenticationError)
-    fake = SimpleNamespace(remote=lambda _kind: actor, exceptions=errors)
+    fake = SimpleNamespace(remote=lambda **_: lambda _kind: actor, exceptions=errors)
     monkeypatch.setitem(sys.modules, "ray", fake)
     actors = ShardActors(tmp_path, ShardPlan(n_shards=1), name="server")
     actors.on_replaced = lambda: told.append("replaced")

@@ -9,7 +9,7 @@ pytest.importorskip("fsspec", reason="fsspec is not installed: pip install 'sear
 
 from searchlab.cluster.publishing import pull, push, read_published
 from searchlab.cluster.storage import Store
-from searchlab.errors import ConflictError, DataError, NotFoundError, SearchlabError
+from searchlab.errors import ConflictError, DataError, InputError, NotFoundError, SearchlabError
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library, open_library
 from searchlab.library.snapshots import current_id
@@ -168,6 +168,20 @@ def test_another_library_is_not_replaced_unless_asked(indexed, elsewhere, store)
         push(elsewhere, store)
     push(elsewhere, store, replace=True)
     assert json.loads(store.read("library.json"))["format"] == 1
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_a_library_in_use_is_never_replaced(indexed, elsewhere, replace):
+    for place in (elsewhere.folder, indexed.folder):
+        before = {path: path.read_bytes() for path in place.glob("*.json")}
+        with pytest.raises(ConflictError, match="got a library that is in use; name another"):
+            push(indexed, Store(place), replace=replace)
+        assert {path: path.read_bytes() for path in place.glob("*.json")} == before
+
+
+def test_an_address_is_not_empty():
+    with pytest.raises(InputError, match="must be a folder or a URL"):
+        Store("")
 
 
 def test_an_older_snapshot_does_not_replace_a_newer_one(indexed, store, put, index):

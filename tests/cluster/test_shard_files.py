@@ -236,9 +236,10 @@ def test_a_cut_that_cannot_be_kept_is_told_and_stops_nobody(tmp_path, caplog):
 
 def test_an_older_snapshot_that_a_cursor_opens_moves_no_cut(make_table, tmp_path, monkeypatch):
     plan = SimpleNamespace(n_shards=2, timeout_s=1.0)
-    actors = SimpleNamespace(plan=plan, shards=[[None], [None]], is_lost=lambda *_: False)
+    replica = SimpleNamespace(answer=None)
+    actors = SimpleNamespace(plan=plan, shards=[[replica], [replica]], is_lost=lambda *_: False)
     monkeypatch.setattr(ray_shards, "manifest_digest", lambda *_: "digest")
-    monkeypatch.setattr(ray_shards, "_asker", lambda *_: None)
+    monkeypatch.setattr(ray_shards, "partial", lambda *_: None)
     monkeypatch.setattr(ray_shards.RayShards, "_open", lambda _, places: [4 for _ in places])
     older, current = (table_of(make_table, [10, 20, n, 40]) for n in (30, 31))
     shards = ray_shards.RayShards(tmp_path, actors)
