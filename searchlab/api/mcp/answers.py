@@ -106,6 +106,8 @@ def _cut_value(name: str, value: Any, length: int) -> Any:
         return {inner: _cut_value(inner, one, length) for inner, one in value.items()}
     if not isinstance(value, str) or name.endswith("id") or name in _CLOSED:
         return value
+    if name in _CODES and len(value.encode()) <= _LONGEST_CODE:
+        return value
     if name.endswith("url") or name in _SIZES:
         return "" if len(value) > max(length, _LONGEST_LINK) else value
     if name == "html" and len(value) > length:
@@ -113,6 +115,9 @@ def _cut_value(name: str, value: Any, length: int) -> Any:
     return cut(value, length) if length else ""
 
 
+# Fields whose values are short nearly always, and tell what may be done with a photo.
+_CODES = frozenset({"license_type", "source", "username", "photographer_username"})
+_LONGEST_CODE = 16  # bytes
 # Fields whose values are few words of our own, and fields that are links by size.
 _CLOSED = frozenset(
     {"orientation", "color_name", "color_hex", "hex", "uploaded_on", "created_at", "updated_at"}

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searchlab.api.mcp.answers import MOST_BYTES, cited, clean, count_bytes, fit_all, take_part
+from searchlab.api.mcp.answers import (
+    MOST_BYTES,
+    cited,
+    clean,
+    count_bytes,
+    fit_all,
+    shorten,
+    take_part,
+)
 from searchlab.api.mcp.photo_answers import FOUND_FIELDS, describe_linked, describe_photo
 
 PLAIN = {
@@ -50,6 +58,12 @@ def test_a_page_of_photos_fits_however_long_their_texts_are(pages, linked):
     assert [photo["photo_id"] for photo in part.entries] == [PLAIN["photo_id"]] * len(photos)
     n_bytes = sum(map(count_bytes, part.entries)) + sum(len(line.encode()) for line in part.lines)
     assert n_bytes <= MOST_BYTES - 6_000
+
+
+def test_what_may_be_done_with_a_photo_is_said_however_little_room_there_is():
+    short = shorten(PLAIN | {"title": "x" * 500, "license_type": "cc-by-sa-4.0"}, 10)
+    assert (short["title"], short["license_type"]) == ("", "cc-by-sa-4.0")
+    assert short["source"] == PLAIN["source"]
 
 
 def test_short_records_are_left_as_they_are():
