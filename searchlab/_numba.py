@@ -46,17 +46,20 @@ def inner(function: F) -> F:
 def _compile(signature: tuple[Any, ...] | None, **settings: Any) -> Callable[[F], F]:
     def compile_function(function: F) -> F:
         # Division by zero gives an infinity as in numpy, without a check in every loop.
-        options = {"nogil": True, "error_model": "numpy", **settings}
-        try:
+        def compiled(**more: Any) -> F:
+            options = {"nogil": True, "error_model": "numpy", **settings, **more}
             return numba.njit(signature, **options)(function)  # type: ignore[no-any-return]
+
+        try:
+            return compiled()
         except Exception as error:  # any: no place for the cache, a full disk, a damaged file
-            if not options.pop("cache", False):
+            if not settings.get("cache"):
                 raise
             _LOG.warning(
                 "%s is compiled at every start, which takes seconds: its cache cannot be used "
                 "(%s: %s); set NUMBA_CACHE_DIR to a folder that can be written",
                 *(function.__qualname__, type(error).__name__, error),
             )
-            return numba.njit(signature, **options)(function)  # type: ignore[no-any-return]
+            return compiled(cache=False)
 
     return compile_function

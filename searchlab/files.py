@@ -51,9 +51,11 @@ def _open_alone(path: Path, mode: int) -> BinaryIO:
     while True:
         file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, mode), "wb")
         try:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(file, fcntl.LOCK_EX)
             found = os.fstat(file.fileno())
-            os.fchmod(file.fileno(), found.st_mode & mode)  # of a leftover that more may read
+            with suppress(PermissionError):  # one without permissions
+                os.fchmod(file.fileno(), found.st_mode & mode)  # of a leftover that more may read
             with suppress(FileNotFoundError):
                 if path.stat().st_ino == found.st_ino:
                     return file
