@@ -130,7 +130,7 @@ def _render(
 
 def _title(request: ASGIConnection[Any, Any, Any, Any], status: int, code: str) -> str:
     if status == 422 and request.scope["path"] in _SEARCHES:
-        return "This search does not fit together"
+        return "This search cannot be run"
     return _TITLES_OF_CODES.get(code) or _TITLES.get(status, HTTPStatus(status).phrase)
 
 

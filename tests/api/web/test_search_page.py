@@ -276,7 +276,7 @@ def test_values_that_cannot_be_are_said_on_a_page(served):
 def test_conditions_that_do_not_fit_together_leave_the_words(served):
     answer = served.anonymous.get("/?q=red+%22a%22&after_date=2026-01-01&before_date=2020-01-01")
     assert answer.status_code == 422
-    assert "<h1>This search does not fit together</h1>" in answer.text
+    assert "<h1>This search cannot be run</h1>" in answer.text
     assert 'href="/?q=red+%22a%22"' in answer.text
 
 
