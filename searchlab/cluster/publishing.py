@@ -2,6 +2,7 @@
 
 ADDRESS/CURRENT                        name of the snapshot in force, written last
 ADDRESS/snapshots/NAME/manifest.json   its files with their checksums, written once these are there
+ADDRESS/snapshots/NAME/models.json     the same of its model, where that lies in the library
 ADDRESS/objects/SHA256                 a file, by its content; several snapshots may share one
 ADDRESS/library.json                   which library publishes here
 
@@ -21,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from searchlab.cluster.published_models import pull_models, push_models
 from searchlab.cluster.storage import Store
 from searchlab.errors import ConflictError, DataError, NotFoundError, SearchlabError, quote
 from searchlab.library.library import Library
@@ -90,7 +92,8 @@ def push(
     _check_owner(store, about, snapshot_id, replace=replace)
     place = library.folder / "snapshots" / snapshot_id
     manifest = (place / "manifest.json").read_bytes()
-    files: dict[str, dict[str, Any]] = parse_manifest(manifest, place)["files"]
+    stored = parse_manifest(manifest, place)
+    files: dict[str, dict[str, Any]] = stored["files"]
     n_copied = n_bytes = 0
     with progress.step("copying to the address", len(files), unit="files") as step:
         for name, sealed in files.items():
@@ -101,6 +104,8 @@ def push(
                 store.upload(place / name, target)
                 n_copied, n_bytes = n_copied + 1, n_bytes + sealed["bytes"]
             step.advance(1)
+    model = stored["config"]["model"]
+    push_models(library.folder, model, store, snapshot_id, everything=everything)
     store.write(_ABOUT, json.dumps(about).encode())
     store.write(_manifest_of(snapshot_id), manifest)
     store.write(_CURRENT, f"{snapshot_id}\n".encode())
@@ -136,6 +141,7 @@ def pull(
     files: Mapping[str, dict[str, Any]] = manifest["files"]
     with library.writing():
         if _is_sound(library.folder, snapshot_id):
+            pull_models(store, snapshot_id, library.folder)
             return Published(snapshot_id, len(files), 0, 0)
         here = None if replace else _readable_id(library.folder)
         if here is not None and store.size(_manifest_of(here)) is None:
@@ -144,6 +150,7 @@ def pull(
                 f"{here}, which never was; pull into another folder, or replace it with `--replace`"
             )
             raise ConflictError(msg)
+        pull_models(store, snapshot_id, library.folder)
         if _is_whole(library.folder, snapshot_id):  # brought by a pull that died then
             put_in_force(library.folder, snapshot_id)
             return Published(snapshot_id, len(files), 0, 0)

@@ -31,9 +31,9 @@ from searchlab.config import Config
 from searchlab.errors import DataError, MismatchError
 from searchlab.files import write_atomically
 from searchlab.library.manifests import broken, check_file, parse_manifest
+from searchlab.library.models import load_model_of
 from searchlab.library.sample_texts import teach_texts
 from searchlab.library.snapshots import map_vectors
-from searchlab.models import load_model
 from searchlab.models.protocol import Embeddings
 from searchlab.models.remembered import named_by
 from searchlab.photos.table import PhotoTable
@@ -116,7 +116,7 @@ def _open_index(folder: Path, snapshot: Path, vectors: Embeddings, config: Confi
     index = build_index(vectors, config, labels)
     if index.wants_texts:
         with named_by(folder):
-            model = load_model(config.model)
+            model = load_model_of(folder, config)
         teach_texts(index, PhotoTable.open(snapshot / _PHOTOS), model)
     try:
         _keep_index(index, kept, replace=is_there)

@@ -11,10 +11,10 @@ from searchlab.config import Config
 from searchlab.config.indexes import index_kind
 from searchlab.library.cache import ContentCache
 from searchlab.library.catalog import assign_labels, build_vectors
+from searchlab.library.models import load_model_of
 from searchlab.library.roots import Root
 from searchlab.library.sample_texts import teach_texts
 from searchlab.library.snapshots import Snapshot, rewrite_snapshot, write_snapshot
-from searchlab.models import load_model
 from searchlab.models.canaries import CanaryCheck
 from searchlab.models.protocol import Embeddings
 from searchlab.photos.table import PhotoTable
@@ -49,7 +49,7 @@ def build_snapshot(
     Returns:
         The snapshot's name.
     """
-    model = load_model(config.model)
+    model = load_model_of(folder, config)
     config = config.with_model_id(model.model_id)
     if before is not None and _keeps_all(before, table, config, roots):
         return rewrite_snapshot(folder, before.snapshot_id, config)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from searchlab.config import Config
 from searchlab.errors import InputError, MismatchError
+from searchlab.library.models import load_model_of
 from searchlab.library.retention import KEPT
 from searchlab.library.snapshots import OpenVectors, Snapshot, current_id, open_snapshot
-from searchlab.models import load_model
 from searchlab.models.canaries import CanaryCheck
 from searchlab.models.protocol import Embedder
 from searchlab.models.remembered import named_by
@@ -63,7 +63,7 @@ class Engines:
             if name not in self._engines:
                 snapshot = open_snapshot(self._folder, name, self._open_vectors)
                 config = self._config_of(snapshot)
-                model = self._load(config.model)
+                model = self._load(config)
                 self._make_room(name)
                 self._engines[name] = SearchEngine(
                     snapshot.table,
@@ -86,10 +86,10 @@ class Engines:
         # What was measured of one index does not hold for another, over a part of the photos.
         return config if self._open_vectors is None else replace(config, tuning=None)
 
-    def _load(self, spec: str) -> Embedder:
+    def _load(self, config: Config) -> Embedder:
         try:
             with named_by(self._folder):
-                return load_model(spec)
+                return load_model_of(self._folder, config)
         except InputError as error:
             msg = f"the model of the photos in {self._folder} must be known here: {error}"
             raise MismatchError(msg) from error

@@ -16,10 +16,10 @@ from searchlab.library.embed import PASSING, PictureRunner, embed_pictures
 from searchlab.library.given_vectors import holds_vectors, take_given_vectors
 from searchlab.library.info import record_run
 from searchlab.library.library import Library
+from searchlab.library.models import load_model_of
 from searchlab.library.roots import Root, check_root, is_library
 from searchlab.library.scan import Picture, Scan, scan_roots
 from searchlab.library.snapshots import Snapshot, last_readable
-from searchlab.models import load_model
 from searchlab.models.protocol import Embedder, towers_of
 from searchlab.models.remembered import named_by
 from searchlab.models.shipped_calibration import calibrate
@@ -98,17 +98,17 @@ def index_photos(
         named = [root if isinstance(root, Root) else check_root(Path(root)) for root in roots]
         covered = _cover(before.roots, named, forget, library.folder)
         if config is not None and model is None:
-            config = config.with_model_id(load_model(config.model).model_id)
+            config = config.with_model_id(load_model_of(library.folder, config).model_id)
         # The first time there is no model yet that could change, so nothing is said about it.
         listener = progress if before.roots else Progress()
         chosen_here = config is not None or model is not None
         with nullcontext() if chosen_here else named_by(library.folder):
-            config = _choose_config(config or before.config, model, listener)
+            config = _choose_config(library.folder, config or before.config, model, listener)
         if index is not None:
             config = replace(config, index=index)
         index_class(config).check()
         with named_by(library.folder):
-            embedder = load_model(config.model)
+            embedder = load_model_of(library.folder, config)
         scan = scan_roots(covered, cache, progress)
         scan.missing += _find_emptied(before.table, covered, scan)
         if rebuild and before.table is None and scan.missing:
@@ -174,13 +174,13 @@ def _read_before(library: Library, *, rebuild: bool) -> _Before:
     return _Before(snapshot.config, snapshot.roots, snapshot.table, snapshot)
 
 
-def _choose_config(config: Config, model: str | None, progress: Progress) -> Config:
+def _choose_config(folder: Path, config: Config, model: str | None, progress: Progress) -> Config:
     if model is not None:
         chosen = calibrate(replace(config, model=model))
         if config.model_id not in ("", chosen.model_id):
             progress.say(f"the library changes from {config.model_id} to {chosen.model_id}")
         return chosen
-    model_id = load_model(config.model).model_id
+    model_id = load_model_of(folder, config).model_id
     if config.model_id not in ("", model_id):
         progress.say(f"{config.model} is now {model_id}: the photos are embedded again")
         return calibrate(config)

@@ -36,6 +36,7 @@ from searchlab.library.cache import ContentCache
 from searchlab.library.catalog import build_vectors
 from searchlab.library.decoding import thumbnail_path
 from searchlab.library.engines import Engines
+from searchlab.library.models import load_model_of
 from searchlab.library.roots import BACKUP_FILE, KEY_FILE, LIBRARY_FILE, Root, read_description
 from searchlab.library.sample_texts import teach_texts
 from searchlab.library.snapshots import (
@@ -45,7 +46,6 @@ from searchlab.library.snapshots import (
     current_id,
     open_snapshot,
 )
-from searchlab.models import load_model
 from searchlab.photos.photo import Photo
 from searchlab.photos.table import PhotoTable
 from searchlab.progress import Progress
@@ -255,7 +255,7 @@ class Library:
         """
         engine = self.engine
         table = engine.table if photo_ids is None else engine.table.select(photo_ids)
-        model = load_model(config.model)
+        model = load_model_of(self.folder, config)
         config = config.with_model_id(model.model_id)
         with self.cache() if cache is None else nullcontext(cache) as opened:
             vectors = build_vectors(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from searchlab.config import Config
 from searchlab.errors import DataError, InputError, MissingExtraError, NotFoundError
 from searchlab.library.catalog import documents, text_key
 from searchlab.library.library import Library
 from searchlab.library.manifests import read_manifest
+from searchlab.library.models import load_model_of
 from searchlab.library.snapshots import current_id
-from searchlab.models import load_model
 from searchlab.models.remembered import named_by
 from searchlab.photos.table import PhotoTable
 
@@ -29,7 +30,7 @@ def prune(library: Library) -> None:
         are_known = True
         for snapshot in (library.folder / "snapshots").glob("[0-9]*"):
             try:
-                spec = read_manifest(snapshot)["config"]["model"]
+                config = Config.from_dict(read_manifest(snapshot)["config"])
                 table = PhotoTable.open(snapshot / "photos.columns")
             except DataError:
                 if snapshot.name == current_id(library.folder):
@@ -39,7 +40,8 @@ def prune(library: Library) -> None:
             keys.update(text_key(text) for text in documents(table, frozenset()))
             try:
                 with named_by(snapshot):
-                    model_ids.update(part.model_id for part, _ in load_model(spec).parts)
+                    model = load_model_of(library.folder, config)
+                    model_ids.update(part.model_id for part, _ in model.parts)
             except (InputError, NotFoundError, MissingExtraError):
                 are_known = False
         cache.prune(digests, digests | keys, model_ids if are_known else None)

@@ -12,7 +12,7 @@ from pathlib import Path
 from searchlab.config import Config
 from searchlab.errors import SearchlabError
 from searchlab.library.library import Library, open_library
-from searchlab.models import load_model
+from searchlab.library.models import load_model_of
 
 
 def put_in_force(library: Library, file: Path) -> None:
@@ -45,7 +45,7 @@ def publish(library: Library, config: Config) -> str:
         MismatchError: It was measured with other weights than those that are installed.
         NotFoundError: Nothing was indexed yet, or there is no such model.
     """
-    config = config.with_model_id(load_model(config.model).model_id)
+    config = config.with_model_id(load_model_of(library.folder, config).model_id)
     snapshot = library.snapshot()
     if snapshot is not None and snapshot.config.config_id == config.config_id:
         return snapshot.snapshot_id

@@ -20,6 +20,7 @@ from typing import Any, Final
 from searchlab.errors import ConflictError, InputError, refuse_names
 from searchlab.library.cache import ContentCache
 from searchlab.library.library import Library
+from searchlab.library.models import MODELS_FOLDER, load_model_of
 from searchlab.models import load_model
 from searchlab.models.adapted import AdaptedEmbedder
 from searchlab.models.protocol import Embedder
@@ -37,7 +38,6 @@ from searchlab.training.adapt.pairs import CaptionPairs, Part, embed_pairs
 from searchlab.training.adapt.ranking import HEADLINE, METRICS, Gain, measure_gain, queries_of
 
 CHECKPOINT: Final = "training.npz"
-MODELS_FOLDER: Final = "models"
 MIN_TEST: Final = 20
 """Fewest photos to measure the gain on: with fewer, its interval would be too narrow."""
 _CHECKPOINT_S = 5.0
@@ -256,7 +256,11 @@ def _load_base(library: Library, spec: str | None) -> Embedder:
     """Load the model to adapt; without a spec, the library's model or the base of that one."""
     if spec is None:
         snapshot = library.snapshot()
-        model = load_model("mini" if snapshot is None else snapshot.config.model)
+        model = (
+            load_model("mini")
+            if snapshot is None
+            else load_model_of(library.folder, snapshot.config)
+        )
         while (base := getattr(model, "base", None)) is not None:
             model = base
     else:

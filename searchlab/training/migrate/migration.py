@@ -26,6 +26,7 @@ from searchlab.evaluation.significance import Interval
 from searchlab.library.cache import ContentCache
 from searchlab.library.embed import embed_pictures
 from searchlab.library.library import Library
+from searchlab.library.models import MODELS_FOLDER, load_model_of
 from searchlab.library.snapshots import Snapshot
 from searchlab.models import load_model
 from searchlab.models.migrated import MigratedEmbedder, map_id
@@ -34,7 +35,6 @@ from searchlab.models.remembered import named_by
 from searchlab.models.shipped_calibration import calibrate
 from searchlab.photos.sidecar import Skipped
 from searchlab.progress import Progress
-from searchlab.training.adapt.adaptation import MODELS_FOLDER
 from searchlab.training.adapt.captions import library_captions
 from searchlab.training.adapt.model_folder import carry_over, write_migrated
 from searchlab.training.adapt.ranking import Gain, Queries, gain_of_ranks
@@ -176,7 +176,7 @@ def migrate(
             library_captions(library), [digests[rows[i]] for i in parts[2]], model, cache, progress
         )
         report = learnt.report(queries, seed)
-        old_gain = _old_gain(snapshot, learnt, queries, seed)
+        old_gain = _old_gain(library, snapshot, learnt, queries, seed)
         migration = Migration(
             snapshot_id=None,
             folder=None,
@@ -290,14 +290,14 @@ def _parts(n_sample: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray
 
 
 def _old_gain(
-    snapshot: Snapshot, learnt: LearntMap, queries: Queries | None, seed: int
+    library: Library, snapshot: Snapshot, learnt: LearntMap, queries: Queries | None, seed: int
 ) -> Gain | None:
     """Compare with the old model, where it is still installed."""
     if queries is None:
         return None
     try:
         with named_by("the library"):
-            old = load_model(snapshot.config.model)
+            old = load_model_of(library.folder, snapshot.config)
     except SearchlabError:
         return None
     if old.model_id != snapshot.config.model_id:
