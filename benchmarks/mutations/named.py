@@ -61,7 +61,7 @@ NAMED = (
     NamedBug(
         "an experiment withholds nothing",
         "evaluation/experiments.py",
-        "withheld=self.dataset.withheld",
+        "withheld=self.dataset.unread",
         "withheld=frozenset()",
         _LEAKS,
     ),

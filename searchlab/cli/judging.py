@@ -280,7 +280,7 @@ def _queries(
         raise InputError(msg)
     if dataset_name is not None:
         dataset = load_dataset(dataset_name)
-        return dataset.queries, dataset.photo_ids, dataset.withheld
+        return dataset.queries, dataset.photo_ids, dataset.unread
     assert queries is not None
     return parse_queries(_text(queries)), None, frozenset()
 

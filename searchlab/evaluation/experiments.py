@@ -223,7 +223,7 @@ class Experiment:
         searched = Searched(
             library.folder,
             dataset.photo_ids,
-            dataset.withheld,
+            dataset.unread,
             self.depth,
             benchmark=BENCHMARK,
             code=code_of(BENCHMARK),
@@ -343,7 +343,7 @@ class Experiment:
         photos = self._describe(library)
         engine = library.engine_for(
             config,
-            withheld=self.dataset.withheld,
+            withheld=self.dataset.unread,
             photo_ids=self.dataset.photo_ids,
             progress=progress,
         )

@@ -110,7 +110,7 @@ def embed_photos(
                 cache=cache,
                 thumbnails=library.thumbnails,
                 progress=progress,
-                withheld=dataset.withheld,
+                withheld=dataset.unread,
                 runner=runner,
             )
 

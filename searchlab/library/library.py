@@ -53,6 +53,7 @@ from searchlab.search.cursors import KEY_BYTES, Cursor, read_key
 from searchlab.search.engine import SearchEngine
 from searchlab.search.indexes import build_index
 from searchlab.search.queries import DEFAULT_PER_PAGE, Page, Query
+from searchlab.search.words.fields import NAMES
 from searchlab.search.words.index import WordIndex
 
 _FORMAT = 3  # of the folder; snapshots have their own
@@ -244,7 +245,7 @@ class Library:
         Args:
             config: Its `model_id` is filled in.
             withheld: Photo fields that neither the text index nor models of descriptions may read,
-                because the judgments were made from them.
+                because the judgments were made from them, or because nobody wrote them to be read.
             photo_ids: The photos to search, all if left out; ids of no photo are ignored.
             progress: Told about what must be embedded.
             cache: Holds the vectors; the library's own if left out.
@@ -268,7 +269,7 @@ class Library:
             )
         started = time.perf_counter()
         index = build_index(vectors, config)
-        if not withheld:
+        if NAMES.issuperset(withheld):
             teach_texts(index, table, model)
         texts = self._engines.texts_of(model)
         words = WordIndex.build(table, withheld=withheld) if config.words else None

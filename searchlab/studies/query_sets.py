@@ -68,5 +68,5 @@ class QuerySet:
 def engine_of(library: Library, config: Config, query_set: QuerySet) -> SearchEngine:
     """Build an engine over the photos of a collection, without the fields that queries are from."""
     return library.engine_for(
-        config, withheld=query_set.text.withheld, photo_ids=query_set.text.photo_ids
+        config, withheld=query_set.text.unread, photo_ids=query_set.text.photo_ids
     )

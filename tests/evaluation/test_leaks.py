@@ -20,6 +20,7 @@ from tests.support import experiment_world
 from tests.support.experiment_world import SHADES, photo_id, shades
 
 folder = experiment_world.folder
+library = experiment_world.library
 
 NAMES = {
     "red": "castle",
@@ -98,6 +99,17 @@ def test_the_same_texts_move_photos_where_they_are_there(measured):
         assert one != other, f"{reader} reads no text, so that the test above says nothing"
     words = list(READERS).index("words")
     assert all(true[words][f"en-{shade}"][0][0] == photo_id(shade) for shade in SHADES)
+
+
+def test_names_of_files_are_not_read_while_measuring(folder, library):
+    """The makers of a dataset chose them; its own library has none of them, other libraries do."""
+    config = Config(model="palette", words=USUAL_WORDS)
+    dataset = replace(shades(folder), withholds={"graded": frozenset()})
+    engine = library.engine_for(config)  # as it is served
+    assert engine.words is not None
+    experiment = Experiment(dataset, [config], ["mrr@10"], library=library)
+    own = measure(dataset, library.folder.parent / "own", config)
+    assert [experiment.measure(config, library)[1]] == own
 
 
 def test_every_text_of_a_photo_is_withheld_from_queries_of_unknown_origin(folder):

@@ -31,7 +31,9 @@ def library(tmp_path, tiles_models, tiles_photos):
 
 def found(library):
     words = next(library.engine.table.texts("source_description"))
-    return [(hit.photo.photo_id, hit.relevance_score) for hit in library.search(words, per_page=20).hits]
+    return [
+        (hit.photo.photo_id, hit.relevance_score) for hit in library.search(words, per_page=20).hits
+    ]
 
 
 def test_a_renamed_library_is_searched_and_indexed(library, tmp_path, tiles_photos):

@@ -18,6 +18,7 @@ from searchlab.evaluation.datasets.checks import check_dataset, check_run
 from searchlab.evaluation.datasets.labelled import TEXT_FIELDS, WITHHELD, LabelledQuery, Task
 from searchlab.photos.photo import photo_id_of
 from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.search.words.fields import NAMES
 
 if TYPE_CHECKING:
     from searchlab.photos.table import PhotoTable
@@ -99,6 +100,15 @@ class Dataset:
         """Photo fields that the queries were taken from, for an evaluation to withhold."""
         kinds = {query.kind for query in self.queries}
         return frozenset[str]().union(*(self.withholds.get(kind, TEXT_FIELDS) for kind in kinds))
+
+    @property
+    def unread(self) -> frozenset[str]:
+        """Photo fields that an engine must not read while it is measured.
+
+        They are those that are `withheld` and the names of files and folders: whoever put the
+        dataset together chose these, often as the answer itself.
+        """
+        return self.withheld | NAMES
 
     @property
     def languages(self) -> tuple[str, ...]:

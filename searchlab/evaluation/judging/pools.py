@@ -210,7 +210,7 @@ def runs_of(
     runs: dict[str, dict[str, list[str]]] = {}
     for config in configs:
         engine = library.engine_for(
-            config, withheld=dataset.withheld, photo_ids=dataset.photo_ids, progress=progress
+            config, withheld=dataset.unread, photo_ids=dataset.photo_ids, progress=progress
         )
         name = system_name(config)
         if name in runs:

@@ -54,6 +54,9 @@ FIELDS: Final = (
 TEXTS: Final = frozenset({"title", "source_description", "alt_description"})
 """Columns with sentences or titles."""
 
+NAMES: Final = frozenset({"file", "folder"})
+"""Columns with names of files and folders."""
+
 WEIGHTS = np.zeros(256, dtype=np.float32)
 """(256,) for each set of fields, as bits, the weight of the best one."""
 for _bits in range(256):
@@ -96,11 +99,12 @@ def texts_of(table: PhotoTable, withheld: Collection[str] = ()) -> Iterator[list
 
     Args:
         table: The photos.
-        withheld: Columns that must not be read, because judgments were made from them. Then only
-            the other columns of `TEXTS` are read: names of files and folders and tags often say the
-            same, and a measurement with texts withheld is one of photos without words.
+        withheld: Columns that must not be read. If others than `NAMES` are among them, judgments
+            were made from these, and only the other columns of `TEXTS` are read: tags and names of
+            files often say the same, and a measurement with texts withheld is one of photos without
+            words.
     """
-    if withheld:
+    if not NAMES.issuperset(withheld):
         others = {name for field in FIELDS for name in field.columns if name not in TEXTS}
         withheld = {*withheld, *others}
     columns = [

@@ -171,7 +171,7 @@ def open_sets(
     engines = {}
     for name, data in datasets.items():
         library = dataset_library(data, folder, config=Config())
-        engines[name] = library.engine_for(config, withheld=data.withheld, photo_ids=data.photo_ids)
+        engines[name] = library.engine_for(config, withheld=data.unread, photo_ids=data.photo_ids)
     return engines, datasets
 
 
