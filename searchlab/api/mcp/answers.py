@@ -23,9 +23,6 @@ NOTICE: Final = (
 )
 
 _ENVELOPE_BYTES = 1_000
-# The longest texts are cut first, so that no short one suffers from them.
-_LENGTHS = (1_000, 500, 250, 120, 60, 30, 0)
-_LONGEST_LINK = 300
 # Controls and line separators, marks that turn the direction of text, characters of no width, and
 # the tags and variation selectors in which whole sentences have been hidden. Joiners stay: words of
 # many scripts need them.
@@ -88,33 +85,33 @@ def count_bytes(value: Any) -> int:
     return len(msgspec.json.encode(value))
 
 
-def shorten(record: Mapping[str, Any], most: int) -> dict[str, Any]:
-    """Cut the texts of a record until it has at most `most` bytes as JSON.
+class _Limits(NamedTuple):
+    """Most characters of a text by what it is for; a link that is longer is left empty."""
 
-    Identifiers, numbers and links stay whole; a link that is too long is left empty.
-    """
-    result = dict(record)
-    for length in _LENGTHS:
-        if count_bytes(result) <= most:
-            return result
-        result = {name: _cut_value(name, value, length) for name, value in result.items()}
-    return result
+    described: int
+    named: int
+    credited: int
+    link: int
 
 
-def _cut_value(name: str, value: Any, length: int) -> Any:
-    if isinstance(value, dict):
-        return {inner: _cut_value(inner, one, length) for inner, one in value.items()}
-    if not isinstance(value, str) or name.endswith("id") or name in _CLOSED:
-        return value
-    if name in _CODES and len(value.encode()) <= _LONGEST_CODE:
-        return value
-    if name.endswith("url") or name in _SIZES:
-        return "" if len(value) > max(length, _LONGEST_LINK) else value
-    if name == "html" and len(value) > length:
-        return ""  # half a markup is none
-    return cut(value, length) if length else ""
-
-
+# The longest texts are cut first, so that no short one suffers from them; and what describes a
+# photo before its name, its name before whom to credit.
+_LIMITS = (
+    _Limits(1_000, 1_000, 1_000, 1_000),
+    _Limits(500, 500, 500, 500),
+    _Limits(250, 250, 300, 300),
+    _Limits(120, 250, 300, 300),
+    _Limits(60, 120, 250, 300),
+    _Limits(30, 120, 200, 300),
+    _Limits(0, 100, 200, 300),
+    _Limits(0, 80, 160, 200),
+    _Limits(0, 60, 120, 200),
+    _Limits(0, 40, 80, 150),
+    _Limits(0, 20, 50, 120),
+    _Limits(0, 0, 0, 0),
+)
+_DESCRIBED = frozenset({"description", "alt_description"})
+_CREDITED = frozenset({"plain", "photographer_full_name", "full_name"})
 # Fields whose values are short nearly always, and tell what may be done with a photo.
 _CODES = frozenset({"license_type", "source", "username", "photographer_username"})
 _LONGEST_CODE = 16  # bytes
@@ -124,6 +121,44 @@ _CLOSED = frozenset(
     | {"added_at", "last_used_at", "blur_hash"}
 )
 _SIZES = frozenset({"thumb", "small", "regular", "large", "full"})
+
+
+def shorten(record: Mapping[str, Any], most: int) -> dict[str, Any]:
+    """Cut the texts of a record until it has at most `most` bytes as JSON.
+
+    Identifiers and numbers stay whole; a link that is too long is left empty.
+    """
+    result = dict(record)
+    for limits in _LIMITS:
+        if count_bytes(result) <= most:
+            break
+        result = _cut_record(record, limits)
+    return result
+
+
+def _cut_record(record: Mapping[str, Any], limits: _Limits) -> dict[str, Any]:
+    return {name: _cut_value(name, value, limits) for name, value in record.items()}
+
+
+def _cut_value(name: str, value: Any, limits: _Limits) -> Any:
+    if isinstance(value, dict):
+        return _cut_record(value, limits)
+    if not isinstance(value, str) or name.endswith("id") or name in _CLOSED:
+        return value
+    if name in _CODES and len(value.encode()) <= _LONGEST_CODE:
+        return value
+    if name.endswith("url") or name in _SIZES:
+        return "" if len(value) > limits.link else value
+    if name == "html" and len(value) > limits.credited:
+        return ""  # half a markup is none
+    most = (
+        limits.described
+        if name in _DESCRIBED
+        else limits.credited
+        if name in _CREDITED
+        else limits.named
+    )
+    return cut(value, most) if most else ""
 
 
 class FittingEntries(NamedTuple):
@@ -188,13 +223,10 @@ def fit_all(
     """
     raw = [clean(entry) for entry in entries]
     part = FittingEntries([], [], None)
-    for number, whole in enumerate(raw, 1):
-        entry, line, room = whole, line_of(number, whole), most // len(raw)
-        for portion in (1.0, 0.75, 0.6, 0.5, 0.4):
-            if count_bytes(entry) + len(line.encode()) + 2 <= room:
-                break
-            entry = shorten(whole, int(portion * room))
-            line = line_of(number, entry)
-        part.entries.append(entry)
-        part.lines.append(line)
+    for limits in (None, *_LIMITS):
+        shown = raw if limits is None else [_cut_record(entry, limits) for entry in raw]
+        part = FittingEntries(shown, [line_of(n, entry) for n, entry in enumerate(shown, 1)], None)
+        lines = sum(len(line.encode()) + 2 for line in part.lines)
+        if lines + sum(map(count_bytes, part.entries)) <= most:
+            break
     return part

@@ -48,8 +48,8 @@ _LARGEST: Final = {"mimeType": "image/vnd.microsoft.icon", "size": 10**9}
 ShowPictures = Annotated[
     bool,
     Meta(
-        description=f"Also send the pictures: the first {MOST_PICTURES} on one numbered contact "
-        "sheet, and a link to each. Ask for it when you or the person should look at them."
+        description=f"Also send pictures: the first {MOST_PICTURES} photos on one numbered contact "
+        "sheet, and a link to each of them. Ask for it when you or the person should look at them."
     ),
 ]
 PerPage = Annotated[
@@ -105,11 +105,9 @@ async def answer_page(request: AnyRequest, reply: Reply, *, show_pictures: bool)
         most=MOST_BYTES - _HEAD_BYTES - cursor_bytes,
     )
     data = {"notice": NOTICE, "photos": part.entries, "pagination": pagination}
-    lines = [
-        _head(reply),
-        NOTICE,
-        *map(describe_photo, range(1, 1 + len(part.entries)), part.entries),
-    ]
+    describe = _describe_pictured if show_pictures else describe_photo
+    lines = [_head(reply), NOTICE]
+    lines += [describe(number, photo) for number, photo in enumerate(part.entries, 1)]
     if reply.pagination.next_cursor is not None:
         lines.append(f"More with the same tool and cursor={reply.pagination.next_cursor}")
     blocks = await show_photos(request, part.entries) if show_pictures else ()
@@ -120,7 +118,7 @@ def _head(reply: Reply) -> str:
     count = len(reply.data)
     if not count:
         return "No photo fits. Drop a filter, lower score_threshold, or say it in other words."
-    more = "there are more" if reply.pagination and reply.pagination.has_more else "these are all"
+    more = "there are more" if reply.pagination and reply.pagination.has_more else "no further page"
     return f"{count} photo{'s' if count > 1 else ''}; {more}."
 
 
@@ -128,8 +126,8 @@ def _in_list(photo: Mapping[str, Any]) -> dict[str, Any]:
     return {**photo, **{name: {inner: photo[name][inner]} for name, inner in _KEPT.items()}}
 
 
-def describe_photo(number: int, photo: Mapping[str, Any]) -> str:
-    """Describe a photo in a line."""
+def describe_photo(number: int, photo: Mapping[str, Any], *, linked: bool = False) -> str:
+    """Describe a photo in a line, with its address unless a link beside it has that."""
     title = photo["source_description"].strip() or photo["alt_description"]
     credit = photo["photographer_full_name"] or photo["photographer_username"]
     by = f" by {cited(credit, 60)}" if credit else ""
@@ -137,14 +135,20 @@ def describe_photo(number: int, photo: Mapping[str, Any]) -> str:
         f"{number}. {cited(title)}{by}, {cut(photo['source'], 40)}, "
         f"licence {cut(photo['license_type'], 40)}, {photo['width']}x{photo['height']}, "
         f"score {photo['relevance_score']:.2f}, photo_id {photo['photo_id']} "
-        f"{photo['urls']['regular']}"
+        f"{'' if linked else photo['urls'][_LINKED]}".rstrip()
     )
 
 
 def describe_linked(number: int, photo: Mapping[str, Any]) -> str:
-    """Describe a photo in a line, and its link after it, which takes room too."""
-    link = _link(number, photo) | _LARGEST
-    return describe_photo(number, photo) + msgspec.json.encode(link).decode()
+    """Describe a photo in a line, and after it the link that it may have, which takes room too."""
+    line = _describe_pictured(number, photo)
+    if number > MOST_PICTURES:
+        return line
+    return line + msgspec.json.encode(_link(number, photo) | _LARGEST).decode()
+
+
+def _describe_pictured(number: int, photo: Mapping[str, Any]) -> str:
+    return describe_photo(number, photo, linked=number <= MOST_PICTURES)
 
 
 def _link(number: int, photo: Mapping[str, Any]) -> dict[str, Any]:
@@ -167,18 +171,19 @@ def _media_type(address: str, base_url: str) -> str | None:
 
 
 async def show_photos(request: AnyRequest, photos: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """Make what shows photos: the contact sheet of the first ones, and a link to each.
+    """Make what shows photos: the contact sheet of the first ones, and a link to each of these.
 
     Args:
         request: The request to the tool server.
         photos: Their records, in the order in which they are numbered.
     """
+    photos = photos[:MOST_PICTURES]
     if not photos:
         return []
     services, base_url = services_of(request), context_of(request).base_url
     snapshot = services.live_library.current
     rows = [_find(snapshot.engine.table, photo["photo_id"]) for photo in photos]
-    sheet = await make_sheet(services, rows[:MOST_PICTURES])
+    sheet = await make_sheet(services, rows)
     sizes = await services.renditions.count_bytes(rows, _LINKED)
     blocks = [{"type": "image", "data": b64encode(sheet).decode(), "mimeType": "image/jpeg"}]
     for number, (photo, n_bytes) in enumerate(zip(photos, sizes, strict=True), 1):

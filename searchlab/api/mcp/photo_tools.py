@@ -23,6 +23,7 @@ from searchlab.api.mcp.photo_answers import (
 from searchlab.api.mcp.pictures import LIFETIME_S, make_address, read_picture_argument
 from searchlab.api.mcp.tool import Tool, ToolCall, arguments_of, schema_of
 from searchlab.api.oauth.scopes import SEARCH
+from searchlab.api.wire.errors import invalid
 from searchlab.api.wire.parameters import convert
 from searchlab.api.wire.requests import ImageSearch, Similar, TextSearch
 from searchlab.errors import CursorError
@@ -88,10 +89,13 @@ async def _search(call: ToolCall) -> ToolAnswer:
     own = convert(_Search, arguments, "arguments")
     if own.cursor:  # models fill what they need not with an empty text
         reply = await _next_page(call, own.cursor)
+    elif own.picture and own.photo_id:
+        msg = "search_photos must be given a picture or a photo_id, got both; leave one out"
+        raise invalid(("arguments", "photo_id"), msg)
     elif own.picture is not None or own.photo_id is not None:
         body = NO_BODY
         if own.picture is not None:
-            content = read_picture_argument(call.api.request, own.picture)
+            content = read_picture_argument(call.api.request, own.picture.strip())
             body = NO_BODY if content is None else picture_body(content)
         reply = await call.api.post(
             _SEARCH, body, [*_query(arguments, own, ImageSearch), _fields()]

@@ -26,6 +26,7 @@ from searchlab.api.http.context import caller_of, context_of, services_of
 from searchlab.api.http.decoding import MAX_UPLOAD_PIXELS
 from searchlab.api.wire.envelope import succeed
 from searchlab.api.wire.errors import HttpProblem, invalid
+from searchlab.errors import CursorError
 from searchlab.photos.images.decode import check_format
 from searchlab.search.cursors import open_signed, sign
 from searchlab.search.searched_pictures import SearchedPicture
@@ -50,8 +51,7 @@ def read_picture_argument(request: AnyRequest, text: str) -> bytes | None:
         The file, or None if it was sent before; it is then in the request's context.
 
     Raises:
-        Invalid: It is neither.
-        CursorError: It was sent to another server.
+        Invalid: It is neither, or it was sent to another server.
     """
     if text.startswith(("http://", "https://")):
         msg = f"{_WANTED}, got an address; this server fetches none"
@@ -59,7 +59,11 @@ def read_picture_argument(request: AnyRequest, text: str) -> bytes | None:
     head, comma, rest = text.partition(",")
     if not comma and "." in text:
         library = services_of(request).live_library.library
-        context_of(request).picture = SearchedPicture.unseal(text, library.key)
+        try:
+            context_of(request).picture = SearchedPicture.unseal(text, library.key)
+        except CursorError:
+            msg = f"{_WANTED}, got a text that this server did not answer; send the picture again"
+            raise invalid(_PLACE, msg, "picture") from None
         return None
     if comma and not head.endswith(";base64"):
         raise invalid(_PLACE, f"{_WANTED}, got another text", "picture")

@@ -66,6 +66,27 @@ def test_what_may_be_done_with_a_photo_is_said_however_little_room_there_is():
     assert short["source"] == PLAIN["source"]
 
 
+def test_a_full_page_with_pictures_keeps_titles_and_credits():
+    credit = "Photo by Maria Anna Barbara von Hohenlohe on Wikimedia Commons (CC BY-SA 4.0)"
+    photo = PLAIN | {
+        "source_description": "Morning mist over the lake below the old monastery",
+        "description": "A teal landscape photo of a lake with mountains. " * 8,
+        "attribution": {"plain": credit},
+    }
+    part = fit_all([photo] * 20, describe_linked, most=MOST_BYTES - 1_200)
+    for entry in part.entries:
+        assert entry["source_description"] == photo["source_description"]
+        assert entry["attribution"]["plain"] == credit
+        assert entry["urls"] == photo["urls"]
+
+
+def test_the_longest_texts_of_a_page_are_cut_and_no_others():
+    long = PLAIN | {"source_description": "x" * 5_000, "attribution": {"plain": "y" * 5_000}}
+    part = fit_all([PLAIN, long, PLAIN, long], describe_photo, most=6_000)
+    assert part.entries[0] == part.entries[2] == PLAIN
+    assert 100 < len(part.entries[1]["source_description"]) < 5_000
+
+
 def test_short_records_are_left_as_they_are():
     assert fit_all([PLAIN] * 9, describe_photo, most=20_000).entries == [PLAIN] * 9
 

@@ -74,11 +74,19 @@ def test_an_address_takes_nothing_once_its_app_is_disconnected(server):
         ("https://example.org/a.jpg", "this server fetches none"),
         ("no base64!", "must be the base64"),
         ("aGVsbG8=", "JPEG, PNG, WebP or AVIF"),
-        ("abc.def", "picture must be"),
+        ("abc.def", "this server did not answer; send the picture again"),
     ],
 )
 def test_what_is_no_picture_is_refused_with_what_to_do(modern, picture, says):
-    assert says in modern.refusal("search_photos", picture=picture)
+    for text in (picture, f" {picture}\n"):
+        assert says in modern.refusal("search_photos", picture=text)
+
+
+def test_a_picture_and_a_photo_are_not_searched_by_together(modern):
+    photo_id = modern.data("search_photos", q="red", per_page=1)["photos"][0]["photo_id"]
+    picture = base64.b64encode(picture_file("red")).decode()
+    message = modern.refusal("search_photos", picture=picture, photo_id=photo_id)
+    assert "a picture or a photo_id, got both" in message
 
 
 # -- pictures that are shown ------------------------------------------------------------------
@@ -87,7 +95,7 @@ def test_what_is_no_picture_is_refused_with_what_to_do(modern, picture, says):
 def test_pictures_come_on_request_as_one_numbered_sheet_and_links(tools):
     plain = tools.call("search_photos", q="a photo")
     assert [block.type for block in plain.content] == ["text"]
-    result = tools.call("search_photos", q="a photo", per_page=10, show_pictures=True)
+    result = tools.call("search_photos", q="a photo", per_page=12, show_pictures=True)
     text, sheet, *links = result.content
     assert (text.type, sheet.type, sheet.mime_type) == ("text", "image", "image/jpeg")
     picture = Image.open(io.BytesIO(base64.b64decode(sheet.data)))
@@ -95,8 +103,12 @@ def test_pictures_come_on_request_as_one_numbered_sheet_and_links(tools):
     assert picture.width == 768
     photos = result.structured_content["photos"]
     assert [(link.uri, link.name) for link in links] == [
-        (photo["urls"]["regular"], photo["photo_id"]) for photo in photos
+        (photo["urls"]["regular"], photo["photo_id"]) for photo in photos[:9]
     ]
+    # Each address stands in the text or in a link, never in both.
+    in_text = [photo["urls"]["regular"] in text.text for photo in photos]
+    assert in_text == [False] * 9 + [True] * (len(photos) - 9)
+    assert len(photos) > 9
     assert sheet.data[:40] not in json.dumps(result.structured_content)
 
 
