@@ -216,6 +216,37 @@ def test_a_length_that_is_far_too_large_is_refused_before_the_body_has_come(api)
     check_failure(answer(api, data), 413, "PAYLOAD_TOO_LARGE")
 
 
+@pytest.mark.parametrize(
+    ("path", "headers", "status"),
+    [
+        ("/api/v1/search/photos", {"x-api-key": "wrong"}, 401),
+        ("/api/v1/search/photos?per_page=0", {}, 422),
+        ("/api/v1/collections", {"content-type": "application/json"}, 413),
+        ("/api/v1/photos", {}, 404),
+        ("/mcp", {"authorization": "Bearer wrong"}, 403),
+    ],
+)
+def test_who_sends_a_large_body_gets_to_read_why_it_is_refused(api, path, headers, status):
+    url, body = httpx.URL(api.base_url), b"x" * 12_000_000
+    lines = {"host": "a", "x-api-key": api.key, "content-length": str(len(body))} | headers
+    top = "".join(f"{name}: {value}\r\n" for name, value in lines.items()).encode()
+    request = b"POST " + path.encode() + b" HTTP/1.1\r\n" + top + b"\r\n"
+    # A sender that reads only when all is sent, and then over the same connection.
+    with socket.create_connection((url.host, url.port), timeout=15) as wire:
+        for _ in range(2):
+            wire.sendall(request)
+            wire.sendall(body)
+            (came,) = answers_of(wire.recv(65_536))
+            assert came.status_code == status
+
+
+def test_who_asks_before_sending_is_refused_at_once(api):
+    extra = JSON + b"Content-Length: 9000000\r\nExpect: 100-continue\r\n"
+    began = time.monotonic()
+    check_failure(answer(api, head(api, b"POST", COLLECTIONS, extra)), 413, "PAYLOAD_TOO_LARGE")
+    assert time.monotonic() - began < 5
+
+
 @pytest.mark.parametrize("target", [COLLECTIONS, b"/api/v1/search/photos"])
 def test_a_body_that_breaks_off_is_the_senders_fault(known, api, target):
     kind = JSON if target == COLLECTIONS else b"Content-Type: multipart/form-data; boundary=x\r\n"

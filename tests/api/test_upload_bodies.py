@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from litestar import Request
 
 from searchlab.api.http import bodies
+from searchlab.api.http.bodies import discard_rest
 from searchlab.api.http.fair_share import FairShare
 from searchlab.api.http.uploads import hash_picture, read_picture
 from searchlab.api.wire.errors import HttpProblem, Invalid, problem_of
@@ -141,21 +142,26 @@ def test_a_body_that_trickles_is_not_waited_for_for_ever(monkeypatch):
     assert caught.value.details[0].type == "timeout"
 
 
-def test_what_is_refused_is_read_on_so_that_the_answer_arrives():
-    announced = (b"content-length", b"300000")
-    assert refusal([b"x" * 100_000] * 3, [announced]).kind.status == 413
-    assert reading.left == []
+def left_after(pieces, most):
+    """Discard the rest of a body; returns how many pieces are left."""
+    left = list(pieces)
+
+    async def receive():
+        piece = left.pop(0)
+        if piece is ...:
+            await asyncio.sleep(60)
+        return {"type": "http.request", "body": piece, "more_body": bool(left)}
+
+    asyncio.run(discard_rest(receive, most))
+    return len(left)
 
 
-def test_what_is_far_too_large_is_not_read_to_its_end():
-    assert refusal([b"x" * 100_000] * 9).kind.status == 413
-    assert len(reading.left) == 3
-
-
-def test_who_asks_before_sending_is_answered_at_once():
-    headers = [(b"content-length", b"300000"), (b"expect", b"100-continue")]
-    assert refusal([b"x" * 100_000] * 3, headers).kind.status == 413
-    assert len(reading.left) == 3
+def test_what_is_refused_is_read_on_up_to_a_bound(monkeypatch):
+    assert left_after([b"x" * 100_000] * 3, 300_001) == 0
+    assert left_after([b"x" * 100_000] * 9, 300_000) == 6
+    assert left_after([b"x"] * 5_000, 300_000) > 3_000  # pieces of nothing are no body
+    monkeypatch.setattr(bodies, "_DISCARD_S", 0.02)
+    assert left_after([b"x" * 1_000, ..., b"x"], 300_000) == 1
 
 
 def test_bodies_that_are_read_at_once_are_bounded_together():

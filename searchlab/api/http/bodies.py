@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeAlias
 
 from litestar import Request
 from litestar.exceptions import InternalServerException
 
-from searchlab.api.wire.errors import HttpProblem, Invalid, invalid
+from searchlab.api.wire.errors import HttpProblem, invalid
 
 # Most seconds between two pieces of a body, for a whole picture, and for a whole JSON body.
 _IDLE_S, _WHOLE_S, JSON_S = 20.0, 180.0, 10.0
@@ -18,11 +18,11 @@ _IDLE_S, _WHOLE_S, JSON_S = 20.0, 180.0, 10.0
 _CHUNK_BYTES = 64 * 1024
 # Each piece costs time, so beyond the first few they must have this size on average.
 _FEW_PIECES, _LEAST_PIECE = 1_000, 512
-# After a body is refused, up to this many times the size limit is read, so that the sender gets to
-# read the answer.
-_DRAINED_BODIES, _DRAIN_S = 4, 10.0
+_DISCARD_S = 10.0
 
 AnyRequest = Request[Any, Any, Any]
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
 
 
 class IncomingBody:
@@ -43,7 +43,6 @@ class IncomingBody:
         self._max_bytes = max_bytes
         self._n_bytes = 0
         self._n_pieces = 0
-        self._ended = False
         self._whole_s = _WHOLE_S if whole_s is None else whole_s
         self._deadline = asyncio.get_running_loop().time() + self._whole_s
 
@@ -73,7 +72,7 @@ class IncomingBody:
         while piece := await self._next():
             if self._n_bytes > self._max_bytes:
                 raise self._too_large()
-            if self._has_tiny_pieces:
+            if _are_tiny(self._n_pieces, self._n_bytes):
                 msg = f"body must come in pieces of {_LEAST_PIECE} bytes and more, got smaller ones"
                 raise invalid(("body",), msg, "pieces")
             chunk += piece
@@ -82,10 +81,6 @@ class IncomingBody:
                 chunk.clear()
         if chunk:
             yield bytes(chunk)
-
-    @property
-    def _has_tiny_pieces(self) -> bool:
-        return self._n_pieces > _FEW_PIECES + self._n_bytes // _LEAST_PIECE
 
     async def _next(self) -> bytes:
         until = min(self._deadline, asyncio.get_running_loop().time() + _IDLE_S)
@@ -97,26 +92,33 @@ class IncomingBody:
                         self._n_pieces += 1
                         return piece
         except TimeoutError:
-            self._ended = True
             msg = f"body must come within {self._whole_s:g} s and never pause for {_IDLE_S:g} s"
             raise invalid(("body",), msg, "timeout") from None
         except InternalServerException:  # how Litestar reports a connection that has ended
-            self._ended = True
             raise invalid(("body",), "body must come whole, got a part of it") from None
-        self._ended = True
         return b""
 
-    async def drain(self) -> None:
-        """Read on for a while and discard the bytes: many senders read the answer only then."""
-        # With `Expect: 100-continue` the sender waits for permission, so nothing is on its way.
-        awaits_permission = self._n_bytes == 0 and "expect" in self._headers
-        if self._ended or awaits_permission:
-            return
-        most = self._n_bytes + _DRAINED_BODIES * self._max_bytes
-        with suppress(Invalid, TimeoutError):
-            async with asyncio.timeout(_DRAIN_S):
-                while self._n_bytes < most and not self._has_tiny_pieces and await self._next():
-                    pass
+
+async def discard_rest(receive: Receive, most: int) -> None:
+    """Read on for a while and discard the bytes: many senders read an answer only then.
+
+    Args:
+        receive: Gives the messages of a request whose body was not read to its end.
+        most: Bytes after which the rest is left.
+    """
+    n_bytes = n_pieces = 0
+    with suppress(HttpProblem, TimeoutError):
+        async with asyncio.timeout(_DISCARD_S):
+            while n_bytes < most and not _are_tiny(n_pieces, n_bytes):
+                message = await receive()
+                if not message.get("more_body", False):
+                    return
+                n_bytes += len(message.get("body", b""))
+                n_pieces += 1
+
+
+def _are_tiny(n_pieces: int, n_bytes: int) -> bool:
+    return n_pieces > _FEW_PIECES + n_bytes // _LEAST_PIECE
 
 
 async def read_whole(
@@ -139,13 +141,9 @@ async def read_whole(
         Invalid: It takes too long, comes in tiny pieces, or the connection ends within it.
     """
     body = IncomingBody(request, max_bytes, whole_s=whole_s)
+    body.check_announced()
     pieces = []
-    try:
-        body.check_announced()
-        async for chunk in body.chunks():
-            take(len(chunk))
-            pieces.append(chunk)
-    except (HttpProblem, Invalid):
-        await body.drain()
-        raise
+    async for chunk in body.chunks():
+        take(len(chunk))
+        pieces.append(chunk)
     return b"".join(pieces)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-_METHODS = b"GET, POST, DELETE, OPTIONS"
+_METHODS = b"GET, POST, PUT, DELETE, OPTIONS"
 _SENT = (
     b"authorization, content-type, idempotency-key, if-none-match, mcp-method, mcp-name, "
     b"mcp-protocol-version, mcp-session-id, x-api-key"

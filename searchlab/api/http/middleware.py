@@ -7,8 +7,9 @@ clean error answer, and its traceback goes to the log alone.
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 from litestar import Request
@@ -19,6 +20,7 @@ from searchlab.api.accounts.keyring import Caller, is_secret
 from searchlab.api.accounts.plans import PLANS
 from searchlab.api.accounts.rates import rate_headers
 from searchlab.api.http.admission import admit, look_up
+from searchlab.api.http.bodies import Message, Receive, discard_rest
 from searchlab.api.http.context import RequestContext, Services, attach, context_of
 from searchlab.api.http.cross_origin import CrossOrigin
 from searchlab.api.ops.logs import Log
@@ -27,8 +29,6 @@ from searchlab.api.snapshots.encoded_photos import MEDIA_PREFIX
 from searchlab.api.web.failures import report
 from searchlab.api.wire.errors import KINDS, HttpProblem, is_shortage, overloaded, problem_of
 
-Message: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Any, Receive, Send], Awaitable[None]]
 
@@ -43,7 +43,8 @@ _SECURITY = [
 ]
 # A full worker still answers these: refusing health checks would make it look dead.
 _ALWAYS = frozenset({"/health", "/ready", "/metrics"})
-_FOR_PROGRAMS = ("/mcp", "/oauth/")  # beside the API; pages of allowed origins may ask these, too
+# Beside the API; pages of allowed origins may ask these, too.
+_FOR_PROGRAMS = ("/mcp", "/oauth/", "/.well-known/")
 # Answers of the API hold nothing that a browser should run; pages have policies of their own.
 _LOCKED = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
 
@@ -125,6 +126,7 @@ class _Request:
         self._for_programs = self._under_api or self._path == MCP_PATH
         self._keys: list[bytes] = []
         self._body_left = False
+        self._reads_on = True  # to the end of a body that is refused
 
     async def run(self, app: App) -> None:
         scope, metrics = self._scope, self._services.metrics
@@ -165,6 +167,8 @@ class _Request:
                 self._origin = value
             elif name == b"access-control-request-method":
                 requested = value
+            elif name == b"expect":
+                self._reads_on = False  # with `100-continue` nothing is on its way yet
             elif name == b"transfer-encoding" or (name == b"content-length" and value != b"0"):
                 self._body_left = True
         if size > MAX_HEADER_BYTES:
@@ -193,6 +197,7 @@ class _Request:
         busy = services.metrics.in_flight > services.settings.max_in_flight
         if busy or (may_wait and services.client_waits.is_full):
             services.metrics.count_refusal("overload")
+            self._reads_on = False
             raise overloaded()
 
     async def _admit(self) -> None:
@@ -212,9 +217,14 @@ class _Request:
     async def _receive_on(self) -> Message:
         if self._body_left:
             with self._services.client_waits.receiving((self._context.caller or _NOBODY).key_id):
-                message = await self._receive()
+                try:
+                    message = await self._receive()
+                except asyncio.CancelledError:
+                    self._reads_on = False  # it was waited for in vain
+                    raise
         else:
             message = await self._receive()
+        self._reads_on = True
         if not message.get("more_body", False):
             self._body_left = False
         return message
@@ -231,6 +241,8 @@ class _Request:
             await self._send(message)
 
     async def _start(self, message: Message) -> None:
+        if message["status"] >= 400 and self._body_left and self._reads_on:
+            await discard_rest(self._receive_on, 2 * self._services.settings.max_upload_bytes)
         headers = self._headers(message["status"], message["headers"])
         self._status = message["status"]
         await self._send(

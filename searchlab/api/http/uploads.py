@@ -22,7 +22,6 @@ from searchlab.api.http.decoding import MAX_UPLOAD_PIXELS, check_effort
 from searchlab.api.http.fair_queue import Turn
 from searchlab.api.http.multiparts import MultipartForm, boundary_of
 from searchlab.api.settings import Settings
-from searchlab.api.wire.errors import HttpProblem, Invalid
 from searchlab.models.protocol import Embeddings
 from searchlab.photos.images.decode import check_format
 from searchlab.search.engine import SearchEngine
@@ -49,11 +48,7 @@ async def read_picture(
         Invalid: The body is broken, or does not have exactly one part `image`.
     """
     body = IncomingBody(request, settings.max_upload_bytes)
-    try:
-        picture = await _read(request, body, take)
-    except (HttpProblem, Invalid):
-        await body.drain()
-        raise
+    picture = await _read(request, body, take)
     if picture is not None:
         check_format(picture, MAX_UPLOAD_PIXELS)
     return picture

@@ -154,12 +154,8 @@ async def register(request: AnyRequest) -> Response[bytes]:
 
 async def _read_registration(request: AnyRequest) -> _Registration:
     body = IncomingBody(request, _MAX_REGISTRATION_BYTES, whole_s=JSON_S)
-    try:
-        body.check_announced()
-        content = b"".join([chunk async for chunk in body.chunks()])
-    except HttpProblem:
-        await body.drain()
-        raise
+    body.check_announced()
+    content = b"".join([chunk async for chunk in body.chunks()])
     try:
         asked = msgspec.json.decode(content, type=_Registration)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 from litestar import Request
 
 from searchlab.api.http.bodies import JSON_S, IncomingBody
-from searchlab.api.wire.errors import HttpProblem, Invalid, invalid
+from searchlab.api.wire.errors import HttpProblem, invalid
 
 MAX_FORM_BYTES = 64 * 1024
 _MAX_FIELDS = 500
@@ -37,16 +37,11 @@ async def read_form(
         Invalid: It is not UTF-8, holds NUL, has too many fields, or comes too slowly.
     """
     body = IncomingBody(request, max_bytes, whole_s=JSON_S)
-    try:
-        if request.headers.get("content-type", "").split(";")[0].strip().lower() != _TYPE:
-            msg = f"the form must come as {_TYPE}, got another content type"
-            raise HttpProblem(msg, "UNSUPPORTED_MEDIA_TYPE")
-        body.check_announced()
-        content = b"".join([chunk async for chunk in body.chunks()])
-    except (HttpProblem, Invalid):
-        await body.drain()
-        raise
-    return _parse(content)
+    if request.headers.get("content-type", "").split(";")[0].strip().lower() != _TYPE:
+        msg = f"the form must come as {_TYPE}, got another content type"
+        raise HttpProblem(msg, "UNSUPPORTED_MEDIA_TYPE")
+    body.check_announced()
+    return _parse(b"".join([chunk async for chunk in body.chunks()]))
 
 
 def _parse(content: bytes) -> FormFields:
