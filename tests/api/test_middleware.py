@@ -180,8 +180,12 @@ def test_pages_of_other_origins_are_let_in_by_configuration(five_photos):
         assert answer.headers["access-control-allow-origin"] == "https://a.example"
         answer = served.client.get("/api/v1/usage", headers={"origin": "https://b.example"})
         assert "access-control-allow-origin" not in answer.headers
-        answer = served.anonymous.get("/api/v1/usage", headers={"origin": "https://a.example"})
-        assert answer.headers["access-control-allow-origin"] == "https://a.example"
+        for path in ("/api/v1/usage", "/.well-known/oauth-protected-resource/mcp"):
+            answer = served.anonymous.get(path, headers={"origin": "https://a.example"})
+            assert answer.headers["access-control-allow-origin"] == "https://a.example"
+        puts = asks | {"access-control-request-method": "PUT"}
+        answer = served.anonymous.options("/mcp/pictures/x", headers=puts)
+        assert "PUT" in answer.headers["access-control-allow-methods"]
 
 
 def test_no_origin_is_let_in_unless_told(served):
