@@ -11,6 +11,14 @@ changes something never takes effect twice.
 
 from __future__ import annotations
 
+from searchlab.errors import MissingExtraError
+
+try:
+    import httpx as httpx
+except ImportError as _error:
+    _MSG = f"the client must have httpx, got {str(_error)!r}; pip install 'searchlab[client]'"
+    raise MissingExtraError(_MSG) from _error
+
 from searchlab.client.clients import AsyncClient, Client
 from searchlab.client.failures import (
     AlreadyThereError,

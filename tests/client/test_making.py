@@ -1,12 +1,15 @@
 """Making and closing a client: its address, its key, its environment, its block."""
 
 import asyncio
+import importlib
+import sys
 
 import httpx
 import pytest
 
 from searchlab import errors
 from searchlab.client import AsyncClient, Client
+from searchlab.errors import MissingExtraError
 from tests.support import client_world
 from tests.support.client_world import BASE, KEY, Server, page, success
 
@@ -68,3 +71,11 @@ def test_an_async_client_is_closed_where_its_block_ends():
 
     with pytest.raises(RuntimeError, match="closed"):
         asyncio.run(use())
+
+
+def test_without_its_extra_the_client_says_what_to_install(monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("searchlab.client")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'searchlab\[client\]'"):
+        importlib.import_module("searchlab.client")
