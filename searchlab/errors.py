@@ -20,6 +20,7 @@ Messages say what must hold, what came and what to do.
 from __future__ import annotations
 
 import os
+import shlex
 
 
 class SearchlabError(Exception):
@@ -102,6 +103,15 @@ give open_library(folder)
         if isinstance(value, str | os.PathLike):
             msg = f"{name} must be no name or path, got {quote(value)}; give {give}"
             raise InputError(msg)
+
+
+def shell_word(value: object) -> str:
+    """Return a value as a word of a command that a message proposes.
+
+    >>> print(shell_word("my photos"))
+    'my photos'
+    """
+    return shlex.quote(str(value))
 
 
 def quote(value: object) -> str:

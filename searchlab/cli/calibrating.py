@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from searchlab.cli.options import EXISTING_FILE, count, data_option, stdout
-from searchlab.errors import InputError
+from searchlab.cli.options import EXISTING_FILE, check_written, count, data_option, stdout
+from searchlab.errors import shell_word
 
 
 @click.command()
@@ -32,10 +32,7 @@ def calibrate(data: Path, judgments: str, out: Path | None) -> None:
     from searchlab.library.library import open_library
 
     engine = open_library(data).engine
-    path = data / "calibrated.json" if out is None else out
-    if path.suffix != ".json" or not path.parent.is_dir():
-        msg = f"--out must name a .json file in a folder that is there, got {path}"
-        raise InputError(msg)
+    path = check_written(data, out, "calibrated.json")
     refined = refine_calibration(engine, load_dataset(judgments))
     config = replace(engine.config, calibration=refined.calibration)
     write_atomically(path, f"{config.to_json()}\n".encode())
@@ -51,4 +48,4 @@ def calibrate(data: Path, judgments: str, out: Path | None) -> None:
         f"now {refined.mean_after:.0%}"
     )
     say(f"written: {path}; what is in force stays as it is until you say")
-    say(f"    searchlab index --data {data} --config {path}")
+    say(f"    searchlab index --data {shell_word(data)} --config {shell_word(path)}")

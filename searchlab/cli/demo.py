@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from searchlab.cli.console import ConsoleProgress
 from searchlab.config import USUAL_CHOICES, Config
-from searchlab.errors import InputError, SearchlabError
+from searchlab.errors import InputError, SearchlabError, shell_word
 from searchlab.evaluation.datasets import Dataset, bundled_root, load_dataset
 from searchlab.evaluation.datasets.dataset_library import made_by_one
 from searchlab.evaluation.datasets.photo_cache import photo_cache
@@ -154,16 +154,16 @@ def run_demo(data: Path, *, force: bool, out: Console, log: Console) -> None:
 
 
 def _say_what_is_next(out: Console, data: Path, library: Library) -> None:
-    photo = library.engine.table.photo(0)
+    photo, there = library.engine.table.photo(0), shell_word(data)
     lines = (
         f"Promoted {system_name(library.engine.config)}: {data / 'results' / 'chosen.json'}",
         "",
         "Try next:",
-        f'  searchlab search --data {data} "a castle"',
-        f'  searchlab search --data {data} "Vogel" --color-name blue --plan',
-        f"  searchlab search --data {data} --photo-id {photo.photo_id}",
-        f'  searchlab search --data {data} "a windmill" --open',
-        f"  searchlab info --data {data}",
+        f'  searchlab search --data {there} "a castle"',
+        f'  searchlab search --data {there} "Vogel" --color-name blue --plan',
+        f"  searchlab search --data {there} --photo-id {photo.photo_id}",
+        f'  searchlab search --data {there} "a windmill" --open',
+        f"  searchlab info --data {there}",
         "  searchlab index PHOTO_FOLDER",
     )
     for line in lines:

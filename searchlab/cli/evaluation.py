@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from searchlab.cli.completion import (
     complete_models,
 )
 from searchlab.cli.options import ANY_PATH, EXISTING_FILE, FOLDER, named_models, stderr, stdout
-from searchlab.errors import InputError, NotFoundError, SearchlabError, quote
+from searchlab.errors import InputError, NotFoundError, SearchlabError, quote, shell_word
 
 if TYPE_CHECKING:
     from searchlab.config import Config
@@ -147,7 +146,7 @@ def evaluate(
 
 def _next_steps(report: Report, out: Path) -> str:
     """Name the commands that go on from a leaderboard, with systems as they take them."""
-    results = "" if out == Path("results") else f" --results {shlex.quote(str(out))}"
+    results = "" if out == Path("results") else f" --results {shell_word(out)}"
     chosen = report.results.index(report.chosen) + 1
     serve = f"to serve the chosen one: searchlab promote {chosen}{results}"
     if len(report.results) == 1:

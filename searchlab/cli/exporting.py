@@ -9,7 +9,7 @@ import click
 
 from searchlab.cli.completion import complete_datasets, complete_words
 from searchlab.cli.options import EXISTING_FILE, FOLDER, count, data_option, seed_option
-from searchlab.errors import InputError, NotFoundError
+from searchlab.errors import InputError, NotFoundError, shell_word
 
 if TYPE_CHECKING:
     from searchlab.evaluation.reports import Report
@@ -82,7 +82,8 @@ def export_vectors_to(
     click.echo(f"{photos} and {of_texts}, {report.model.dim} components: {report.model.model_id}")
     if report.n_empty:
         click.echo(f"{count(report.n_empty, 'photo')} left out: the model says nothing of them")
-    click.echo(f"to use them: searchlab index --data {data} --model vectors:{folder}")
+    model = shell_word(f"vectors:{folder}")
+    click.echo(f"to use them: searchlab index --data {shell_word(data)} --model {model}")
 
 
 @export.command("atlas")

@@ -17,7 +17,7 @@ from searchlab.cli.options import (
     given_options,
     seed_option,
 )
-from searchlab.errors import InputError, NotFoundError
+from searchlab.errors import InputError, NotFoundError, shell_word
 
 if TYPE_CHECKING:
     from searchlab.evaluation.datasets.labelled import LabelledQuery
@@ -157,7 +157,10 @@ def _place(plan: JudgingPlan, data: Path, name: str, title: str, most: int) -> N
     click.echo(f"{plan}", err=True)
     n = min(most, len(plan))
     task = create_planned_task(data, name, plan, n, title=title, made_by="command line")
-    click.echo(f"{task.name}: {task.pool}; then: searchlab judge estimate {task.name}", err=True)
+    click.echo(
+        f"{task.name}: {task.pool}; then: searchlab judge estimate {shell_word(task.name)}",
+        err=True,
+    )
     click.echo(f"/judge/{task.name}")
 
 
@@ -175,7 +178,9 @@ def estimate(data: Path, name: str) -> None:
     click.echo(repr(found))
     if len(found.undecided) > 1:
         names = " and ".join(found.undecided)
-        click.echo(f"not told apart yet: {names}; searchlab judge more {name} NEW", err=True)
+        click.echo(
+            f"not told apart yet: {names}; searchlab judge more {shell_word(name)} NEW", err=True
+        )
 
 
 @judge.command("more")

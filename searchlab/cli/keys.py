@@ -13,7 +13,7 @@ import click
 from searchlab.cli.completion import complete_words
 from searchlab.cli.database import database_option
 from searchlab.cli.options import data_option, print_columns
-from searchlab.errors import InputError, NotFoundError, quote
+from searchlab.errors import InputError, NotFoundError, quote, shell_word
 
 if TYPE_CHECKING:
     from searchlab.api.accounts.accounts import KeyRecord
@@ -107,13 +107,13 @@ def accounts_database(data: Path, url: str | None) -> Iterator[Database]:
     """
     from searchlab.api.accounts.database import open_database, sqlite_url
     from searchlab.api.accounts.migrations import migrate
-    from searchlab.library.library import refuse_backup
+    from searchlab.library.roots import refuse_backup
 
     if not url:
         if not (data / "library.json").is_file():
             msg = (
                 f"--data must be a library, got {data}; "
-                f"make one with `searchlab index --data {data} PHOTOS`"
+                f"make one with `searchlab index --data {shell_word(data)} PHOTOS`"
             )
             raise NotFoundError(msg)
         refuse_backup(data)

@@ -18,7 +18,7 @@ from searchlab.cli.options import (
     stderr,
     stdout,
 )
-from searchlab.errors import MissingExtraError, NotFoundError, SearchlabError
+from searchlab.errors import MissingExtraError, NotFoundError, SearchlabError, shell_word
 
 _SHOWN_PROBLEMS = 10
 
@@ -283,7 +283,9 @@ def adapt_model(data: Path, **options: Any) -> None:
     if not report.kept:
         raise SearchlabError(report.verdict)
     click.echo(f"{report.model_id}: {report.verdict}")
-    click.echo(f"to use it: searchlab index --data {data} --model {report.model}")
+    click.echo(
+        f"to use it: searchlab index --data {shell_word(data)} --model {shell_word(report.model)}"
+    )
 
 
 @models.command("migrate")
@@ -322,7 +324,9 @@ def migrate_library(old: str, new: str, data: Path, sample: int, dry_run: bool) 
         click.echo("nothing was changed")
         return
     click.echo(f"{report.model} now answers for {count(report.n_photos, 'photo')}")
-    click.echo(f"to embed them all: searchlab index --data {data} --model {new}")
+    click.echo(
+        f"to embed them all: searchlab index --data {shell_word(data)} --model {shell_word(new)}"
+    )
 
 
 def _print(report: object, problems: Any) -> None:

@@ -15,7 +15,7 @@ from searchlab.cli.database import database_option
 from searchlab.cli.extras import require_extra
 from searchlab.cli.keys import accounts_database
 from searchlab.cli.options import FOLDER, data_option
-from searchlab.errors import ConflictError, NotFoundError
+from searchlab.errors import ConflictError, NotFoundError, shell_word
 
 _HOST = "127.0.0.1"
 _PORTS = range(20_000, 30_000)
@@ -54,7 +54,7 @@ def open_library(
     if not (folder / "library.json").is_file():
         msg = (
             f"LIBRARY must be a library, got {library or data}; "
-            f"make one with `searchlab index --data {library or data} ~/Pictures`"
+            f"make one with `searchlab index --data {shell_word(library or data)} ~/Pictures`"
         )
         raise NotFoundError(msg)
     settings = Settings(

@@ -35,6 +35,22 @@ def seed_option(of: str) -> Callable[[Any], Any]:
     return click.option("--seed", type=number, default=0, show_default=True, help=f"Seed of {of}.")
 
 
+def check_written(data: Path, out: Path | None, name: str) -> Path:
+    """Return the file that a command writes its configuration to: `name` in `data` unless given.
+
+    Raises:
+        InputError: It is no .json file, or its folder is not there or is a backup.
+    """
+    from searchlab.library.roots import refuse_backup
+
+    path = data / name if out is None else out
+    if path.suffix != ".json" or not path.parent.is_dir():
+        msg = f"--out must name a .json file in a folder that is there, got {path}"
+        raise InputError(msg)
+    refuse_backup(path.parent)
+    return path
+
+
 data_option = click.option(
     "--data",
     type=FOLDER,

@@ -220,7 +220,7 @@ def serve(max_upload_mib: int, database_url: str | None, **options: Any) -> None
             require_extra("mcp")
         from searchlab.api.ops.server import serve as run
         from searchlab.api.settings import Settings
-        from searchlab.library.library import refuse_backup
+        from searchlab.library.roots import refuse_backup
 
         refuse_backup(options["data"])
 

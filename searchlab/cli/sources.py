@@ -10,7 +10,7 @@ import click
 
 from searchlab.cli.completion import complete_libraries, complete_words
 from searchlab.cli.options import EXISTING_FILE, FOLDER, count, stderr
-from searchlab.errors import InputError
+from searchlab.errors import InputError, shell_word
 
 
 @click.command()
@@ -93,5 +93,9 @@ def fetch(source: str, dump: Path | None, out: Path | None, **options: Any) -> N
         f"{report.fetched:,} fetched, {report.there:,} there already, "
         f"{len(report.problems):,} left out"
     )
-    beside = "" if folder.resolve() == report.dump.resolve().parent else f" --pictures {folder}"
-    click.echo(f"next: searchlab index --source {source} {report.dump}{beside}")
+    beside = (
+        ""
+        if folder.resolve() == report.dump.resolve().parent
+        else f" --pictures {shell_word(folder)}"
+    )
+    click.echo(f"next: searchlab index --source {source} {shell_word(report.dump)}{beside}")

@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from searchlab.cli.options import EXISTING_FILE, data_option, seed_option, stderr, stdout
-from searchlab.errors import InputError
+from searchlab.cli.options import (
+    EXISTING_FILE,
+    check_written,
+    data_option,
+    seed_option,
+    stderr,
+    stdout,
+)
+from searchlab.errors import shell_word
 
 if TYPE_CHECKING:
     from searchlab.config import Config
@@ -41,10 +48,7 @@ def tune(data: Path, seconds: float, seed: int, out: Path | None) -> None:
 
     library = open_library(data)
     config = library.engine.config
-    path = data / "tuned.json" if out is None else out
-    if path.suffix != ".json" or not path.parent.is_dir():
-        msg = f"--out must name a .json file in a folder that is there, got {path}"
-        raise InputError(msg)
+    path = check_written(data, out, "tuned.json")
     progress = ConsoleProgress(stderr())
     measured = measure_library(library, seconds=seconds, seed=seed, progress=progress)
     console = stdout()
@@ -59,8 +63,8 @@ def tune(data: Path, seconds: float, seed: int, out: Path | None) -> None:
         _write(path, measured, config, seed=seed)
         charts = f" and {path.stem}.png, .svg" if measured.rows else ""
         say(f"written: {path}{charts}; what is in force stays as it is until you say")
-        say(f"    searchlab serve --data {data} --config {path}")
-        say(f"or  searchlab index --data {data} --config {path}")
+        say(f"    searchlab serve --data {shell_word(data)} --config {shell_word(path)}")
+        say(f"or  searchlab index --data {shell_word(data)} --config {shell_word(path)}")
 
 
 def _write(path: Path, measured: Measured, config: Config, *, seed: int) -> None:

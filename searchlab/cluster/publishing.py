@@ -24,7 +24,14 @@ from typing import Any, Final
 
 from searchlab.cluster.published_models import pull_models, push_models
 from searchlab.cluster.storage import Store
-from searchlab.errors import ConflictError, DataError, NotFoundError, SearchlabError, quote
+from searchlab.errors import (
+    ConflictError,
+    DataError,
+    InputError,
+    NotFoundError,
+    SearchlabError,
+    quote,
+)
 from searchlab.library.library import Library
 from searchlab.library.manifests import check_file, parse_manifest
 from searchlab.library.retention import number_of
@@ -78,12 +85,16 @@ def push(
         progress: Told about every file.
 
     Raises:
+        InputError: The address lies in the library.
         NotFoundError: Nothing was indexed yet.
         ConflictError: Another library's snapshot, or a newer one of this library, is there.
         DataError: The library is damaged.
         SearchlabError: The address cannot be reached or written.
     """
     progress = progress or Progress()
+    if library.folder in [(place := Path(store.address)), *place.parents]:
+        msg = f"a library must be pushed to a place outside of it, got {store.address}"
+        raise InputError(msg)
     snapshot_id = current_id(library.folder)
     if snapshot_id is None:
         msg = f"a library must hold photos to be pushed, got an empty one: {library.folder}"

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from searchlab.errors import NotFoundError
+from searchlab.errors import NotFoundError, shell_word
 from searchlab.files import write_atomically
 from searchlab.library.library import Library
 from searchlab.library.manifests import read_manifest, read_roots
@@ -127,7 +127,7 @@ def describe_library(library: Library) -> LibraryInfo:
     if name is None:
         msg = (
             f"a library must hold photos to say something of them, got {library.folder} without; "
-            f"run `searchlab index --data {library.folder} PHOTOS`"
+            f"run `searchlab index --data {shell_word(library.folder)} PHOTOS`"
         )
         raise NotFoundError(msg)
     place = library.folder / "snapshots" / name

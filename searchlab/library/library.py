@@ -29,7 +29,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.config import Config
-from searchlab.errors import ConflictError, DataError, ExpiredCursorError, InputError, NotFoundError
+from searchlab.errors import (
+    ConflictError,
+    DataError,
+    ExpiredCursorError,
+    InputError,
+    NotFoundError,
+    shell_word,
+)
 from searchlab.files import write_atomically
 from searchlab.library.building import build_snapshot
 from searchlab.library.cache import ContentCache
@@ -37,7 +44,14 @@ from searchlab.library.catalog import build_vectors
 from searchlab.library.decoding import thumbnail_path
 from searchlab.library.engines import Engines
 from searchlab.library.models import load_model_of
-from searchlab.library.roots import BACKUP_FILE, KEY_FILE, LIBRARY_FILE, Root, read_description
+from searchlab.library.roots import (
+    KEY_FILE,
+    LIBRARY_FILE,
+    Root,
+    read_description,
+    refuse_backup,
+    refuse_pictures,
+)
 from searchlab.library.sample_texts import teach_texts
 from searchlab.library.snapshots import (
     OpenVectors,
@@ -89,10 +103,8 @@ class Library:
         try:
             stored_format = read_description(folder).get("format")
         except FileNotFoundError as error:
-            msg = (
-                f"a library must hold library.json, got {folder} without; "
-                f"make one with `searchlab index --data {folder} PHOTOS` or `searchlab demo`"
-            )
+            command = f"`searchlab index --data {shell_word(folder)} PHOTOS` or `searchlab demo`"
+            msg = f"a library must hold library.json, got {folder} without; make one with {command}"
             raise NotFoundError(msg) from error
         if stored_format != _FORMAT:
             msg = (
@@ -345,7 +357,7 @@ class Library:
 def _nothing_indexed(folder: Path) -> str:
     return (
         "a library must hold photos, got an empty one; "
-        f"run `searchlab index --data {folder} PHOTOS`"
+        f"run `searchlab index --data {shell_word(folder)} PHOTOS`"
     )
 
 
@@ -357,31 +369,19 @@ def open_library(
     return Library(place, for_others=for_others, open_vectors=open_vectors)
 
 
-def refuse_backup(folder: Path) -> None:
-    """Refuse to write into a backup, which could not be restored any more.
-
-    Raises:
-        InputError: The folder is one.
-    """
-    if (folder / BACKUP_FILE).exists():
-        msg = (
-            f"a backup must stay as it was written, got {folder}; restore it into another folder "
-            "with `searchlab restore`, and use that"
-        )
-        raise InputError(msg)
-
-
 def create_library(folder: Path | str) -> Library:
     """Open a library on disk, and make an empty one first where there is none.
 
     Raises:
         DataError: It is of another version, or damaged.
-        InputError: The folder cannot be made.
+        InputError: The folder cannot be made, or pictures lie in it.
     """
     place = Path(folder).expanduser().resolve()
     refuse_backup(place)
     try:
         place.mkdir(parents=True, exist_ok=True)
+        if not (place / LIBRARY_FILE).exists():
+            refuse_pictures(place)
     except OSError as error:
         msg = f"a library must lie in a folder that can be written, got {place}: {error.strerror}"
         raise InputError(msg) from error

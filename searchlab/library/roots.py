@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Collection
 from dataclasses import dataclass
+from mimetypes import guess_type
 from pathlib import Path
 from typing import Any
 
@@ -161,3 +162,32 @@ def read_description(folder: Path) -> dict[str, Any]:
         msg = f"{path} must describe a library, got: {error}; index into a new folder"
         raise DataError(msg) from error
     return stored
+
+
+def refuse_backup(folder: Path) -> None:
+    """Refuse to write into a backup, which could not be restored any more.
+
+    Raises:
+        InputError: The folder is one.
+    """
+    if (folder / BACKUP_FILE).exists():
+        msg = (
+            f"a backup must stay as it was written, got {folder}; restore it into another folder "
+            "with `searchlab restore`, and use that"
+        )
+        raise InputError(msg)
+
+
+def refuse_pictures(folder: Path) -> None:
+    """Refuse a folder that pictures lie in as a place for a new library.
+
+    Raises:
+        InputError: One does.
+    """
+    for path in folder.iterdir():
+        if (guess_type(path.name)[0] or "").startswith("image/"):
+            msg = (
+                "a library must have a folder of its own, for what it keeps, got "
+                f"{folder}, which holds {path.name}; name another, or a new one"
+            )
+            raise InputError(msg)

@@ -21,7 +21,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Final
 
-from searchlab.errors import DataError, InputError, MismatchError
+from searchlab.errors import DataError, InputError, MismatchError, shell_word
 from searchlab.files import write_atomically
 
 _SPEC: Final = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)(?::(.*))?", re.DOTALL)
@@ -148,7 +148,7 @@ def find_class(at: str, *, folder: str | None = None) -> Any | None:
     elif folder is None and at not in _named and module_name not in sys.modules:
         msg = (
             f"{file} must name a model that you named before, got {at}, whose code would be run; "
-            f"if you trust it, name it once: `searchlab models check {at}`"
+            f"if you trust it, name it once: `searchlab models check {shell_word(at)}`"
         )
         raise MismatchError(msg)
     if folder and folder not in sys.path:

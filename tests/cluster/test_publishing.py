@@ -172,11 +172,10 @@ def test_another_library_is_not_replaced_unless_asked(indexed, elsewhere, store)
 
 @pytest.mark.parametrize("replace", [False, True])
 def test_a_library_in_use_is_never_replaced(indexed, elsewhere, replace):
-    for place in (elsewhere.folder, indexed.folder):
-        before = {path: path.read_bytes() for path in place.glob("*.json")}
-        with pytest.raises(ConflictError, match="got a library that is in use; name another"):
-            push(indexed, Store(place), replace=replace)
-        assert {path: path.read_bytes() for path in place.glob("*.json")} == before
+    before = {path: path.read_bytes() for path in elsewhere.folder.glob("*.json")}
+    with pytest.raises(ConflictError, match="got a library that is in use; name another"):
+        push(indexed, Store(elsewhere.folder), replace=replace)
+    assert {path: path.read_bytes() for path in elsewhere.folder.glob("*.json")} == before
 
 
 def test_an_address_is_not_empty():
@@ -288,3 +287,10 @@ def test_photos_of_ones_own_are_replaced_only_if_asked_to(indexed, store, tmp_pa
     done = run("pull", store.address, "--data", own.folder, "--replace")
     assert done.code == 0
     assert ranked(open_library(own.folder), ALL) == ranked(indexed, ALL)
+
+
+def test_a_library_is_not_pushed_into_itself(indexed):
+    for address in (indexed.folder, indexed.folder / "pushed"):
+        with pytest.raises(InputError, match="outside of it"):
+            push(indexed, Store(address))
+    assert not (indexed.folder / "pushed").exists()

@@ -129,12 +129,12 @@ def test_pruning_keeps_all_vectors_while_a_model_of_a_kept_state_cannot_be_loade
     index()
     count = sum(embedded)
 
-    def load(spec):
+    def load(folder, config):
         msg = "its extra is not installed"
         raise MissingExtraError(msg)
 
     with monkeypatch.context() as patch:
-        patch.setattr("searchlab.library.prune.load_model", load)
+        patch.setattr("searchlab.library.prune.load_model_of", load)
         prune(library)
     index(rebuild=True)
     assert sum(embedded) == count

@@ -79,8 +79,8 @@ def files(library):
 
 @pytest.mark.parametrize("inside", [".", "thumbnails", "snapshots", "photos/of/mine"])
 def test_a_source_that_is_the_library_or_lies_in_it_is_refused(put, photos, inside):
-    put("a.png", 1)
     library = create_library(photos)
+    put("a.png", 1)
     (photos / inside).mkdir(parents=True, exist_ok=True)
     with pytest.raises(InputError, match="must lie outside the library"):
         index_photos(library, [photos / inside], config=PALETTE)
@@ -88,8 +88,8 @@ def test_a_source_that_is_the_library_or_lies_in_it_is_refused(put, photos, insi
 
 
 def test_a_link_into_the_library_is_refused_too(put, photos, tmp_path):
-    put("a.png", 1)
     library = create_library(photos)
+    put("a.png", 1)
     (tmp_path / "link").symlink_to(photos, target_is_directory=True)
     with pytest.raises(InputError, match="must lie outside the library"):
         index_photos(library, [tmp_path / "link"], config=PALETTE)

@@ -156,3 +156,15 @@ def test_a_library_that_moved_is_the_same_library(put, index, library, tmp_path,
     assert all(hit.thumbnail.exists() for hit in moved.search(cursor=cursor))
     index_photos(moved)
     assert sum(embedded) == 5
+
+
+def test_a_new_library_has_a_folder_of_its_own(tmp_path):
+    (tmp_path / "IMG_1.JPG").touch()
+    with pytest.raises(InputError, match=r"a folder of its own.*IMG_1.JPG"):
+        create_library(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["IMG_1.JPG"]
+    (tmp_path / "IMG_1.JPG").unlink()
+    (tmp_path / "notes.txt").touch()  # other files stay, and are in nobody's way
+    library = create_library(tmp_path)
+    (tmp_path / "later.png").touch()
+    assert create_library(tmp_path).folder == library.folder

@@ -21,7 +21,14 @@ from numpy.typing import NDArray
 
 from searchlab.config import Config
 from searchlab.config.calibration import UNCALIBRATED, Calibration, Curve
-from searchlab.errors import InputError, MismatchError, NotFoundError, SearchlabError, refuse_names
+from searchlab.errors import (
+    InputError,
+    MismatchError,
+    NotFoundError,
+    SearchlabError,
+    refuse_names,
+    shell_word,
+)
 from searchlab.evaluation.significance import Interval
 from searchlab.library.cache import ContentCache
 from searchlab.library.embed import embed_pictures
@@ -213,7 +220,7 @@ def _load_new(spec: str) -> Embedder:
     if len(model.parts) != 1 or model.reads != "image" or isinstance(model, MigratedEmbedder):
         msg = (
             "a model to migrate to must be a plain one that embeds pictures itself, got "
-            f"{model.name}; for another one run `searchlab index --model {model.name}`"
+            f"{model.name}; for another one run `searchlab index --model {shell_word(model.name)}`"
         )
         raise InputError(msg)
     return model
@@ -255,7 +262,7 @@ def _embed_sample(
     if sample < MIN_SAMPLE or len(digests) < MIN_SAMPLE:
         msg = (
             f"a sample must have at least {MIN_SAMPLE} photos, got {min(sample, len(digests))}; "
-            f"embed all photos with `searchlab index --model {model.name}`"
+            f"embed all photos with `searchlab index --model {shell_word(model.name)}`"
         )
         raise InputError(msg)
     files = dict(zip(digests, map(Path, snapshot.table.texts("file")), strict=True))
