@@ -19,6 +19,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,9 @@ def main() -> None:
     query_set = QuerySet.load(
         options.dataset, least=options.least, most=options.most, seed=options.seed
     )
+    if options.smoke and query_set.steered is not None:
+        few = query_set.steered.sample(["de", "en", "es", "fr"], 40, seed=options.seed)
+        query_set = replace(query_set, steered=few)
     with tempfile.TemporaryDirectory() as scratch:
         library = dataset_library(
             query_set.text,
