@@ -68,6 +68,12 @@ def test_sample_is_repeatable_and_grows(demo):
     assert small.qrels.keys() == {query.query_id for query in small.queries}
 
 
+@pytest.mark.parametrize("number", [0, 2.5, True, "3"])
+def test_sample_refuses_what_is_no_number_of_queries(demo, number):
+    with pytest.raises(InputError, match="per_language must be an integer from 1"):
+        demo.sample(["en"], number, 0)
+
+
 def test_sample_refuses_an_unknown_language(demo):
     with pytest.raises(InputError, match="languages must be among"):
         demo.sample(["xx"], 5, 0)

@@ -162,3 +162,9 @@ def test_a_run_is_found_beside_its_result(tmp_path):
     assert read_run_beside(path) == {"q000": ["b", "a"]}
     assert compare(load_result(path), one).whole.ties == N
     assert read_run_beside(tmp_path / "none.json") == {}
+
+
+def test_a_report_is_no_result():
+    report = Report([result(MINI)])
+    with pytest.raises(InputError, match=r"a must be a result, such as report.results\[0\]"):
+        compare(report, report)

@@ -115,6 +115,8 @@ def test_interval_of_a_constant_has_no_width():
 
 @pytest.mark.parametrize("values", [[], [np.nan], [[0.5]], [np.inf, 1.0]])
 def test_values_that_are_no_scores_are_refused(values):
+    with pytest.raises(InputError, match=r"finite scores of shape.*'abc'"):
+        bootstrap_interval("abc")
     with pytest.raises(InputError, match="finite scores of shape"):
         bootstrap_interval(values)
     with pytest.raises(InputError, match="finite scores of shape"):

@@ -213,10 +213,10 @@ class Dataset:
             seed: Seed of the sample.
 
         Raises:
-            InputError: A language has no query, or `per_language` is below 1.
+            InputError: A language has no query, or `per_language` is no integer from 1.
         """
-        if per_language < 1:
-            msg = f"per_language must be at least 1, got {per_language}"
+        if isinstance(per_language, bool) or not isinstance(per_language, int) or per_language < 1:
+            msg = f"per_language must be an integer from 1, got {quote(per_language)}"
             raise InputError(msg)
         missing = sorted(set(languages) - set(self.languages))
         if missing or not languages:

@@ -126,6 +126,11 @@ def compare(
         InputError: They have no such metric.
     """
     refuse_names("load_result(path)", a=a, b=b)
+    for name, result in (("a", a), ("b", b)):
+        if not isinstance(result, Result):
+            got = type(result).__name__
+            msg = f"{name} must be a result, such as report.results[0], got an object of {got}"
+            raise InputError(msg)
     metric = common_metric(a, b, metric)
     scores = a.scores
     first, second = a.scores.values[metric], b.scores.values[metric]

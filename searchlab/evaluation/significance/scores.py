@@ -19,7 +19,11 @@ def check_scores(name: str, values: ArrayLike) -> NDArray[np.float64]:
     Raises:
         InputError: The shape is another, there are no values, or one is not finite.
     """
-    scores = np.asarray(values, dtype=np.float64)
+    try:
+        scores = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        msg = f"{name} must be finite scores of shape (n_queries,), got {quote(values)}"
+        raise InputError(msg) from error
     if scores.ndim != 1 or not len(scores) or not np.isfinite(scores).all():
         msg = f"{name} must be finite scores of shape (n_queries,), got shape {scores.shape}"
         raise InputError(msg)
