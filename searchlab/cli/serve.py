@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -119,7 +120,7 @@ _OF_SHARDS = ("shards", "replicas", "shard_cpus", "shard_timeout_s", "shard_open
 )
 @click.option(
     "--max-upload-mib",
-    type=int,
+    type=click.IntRange(1, 2048),
     default=20,
     show_default=True,
     help="Largest upload in MiB.",
@@ -230,8 +231,16 @@ def serve(max_upload_mib: int, database_url: str | None, **options: Any) -> None
         run(settings)
     except SearchlabError as error:
         # Exit code 2 for every error here: the person who starts the server can mend it.
-        click.echo(f"searchlab: {error}", err=True)
+        message = _with_option(str(error), click.get_current_context().command.params)
+        click.echo(f"searchlab: {message}", err=True)
         sys.exit(2)
+
+
+def _with_option(message: str, options: Sequence[click.Parameter]) -> str:
+    """Name the option that a message about a setting is about, as the command line has it."""
+    name, must, rest = message.partition(" must be ")
+    named = [option.opts[0] for option in options if option.name == name]
+    return f"{named[0]}{must}{rest}" if named else message
 
 
 def _check_shards(context: click.Context) -> None:

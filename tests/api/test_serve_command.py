@@ -144,7 +144,7 @@ def test_a_second_server_on_the_same_port_is_refused_in_one_line(server):
     done = run_command("serve", "--data", server.data, "--port", server.port)
     assert done.returncode == 2
     assert done.stderr == (
-        f"searchlab: port must be free, got {server.port}, one in use; "
+        f"searchlab: --port must be free, got {server.port}, one in use; "
         "stop what uses it or choose another with --port\n"
     )
 
@@ -152,14 +152,15 @@ def test_a_second_server_on_the_same_port_is_refused_in_one_line(server):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--workers", "0"], "workers must be from 1 to 256, got 0"),
-        (["--port", "65536"], "port must be from 0 to 65535, got 65536"),
-        (["--host", "203.0.113.7"], "host must be a name or address of this machine"),
-        (["--base-url", "ftp://x"], "base_url must be like https://"),
-        (["--mcp-url", "photos.test"], "mcp_url must be like https://"),
+        (["--workers", "0"], "--workers must be from 1 to 256, got 0"),
+        (["--port", "65536"], "--port must be from 0 to 65535, got 65536"),
+        (["--host", "203.0.113.7"], "--host must be a name or address of this machine"),
+        (["--base-url", "ftp://x"], "--base-url must be like https://"),
+        (["--mcp-url", "photos.test"], "--mcp-url must be like https://"),
         (["--config", "no-such.json"], "no-such.json must hold a config as JSON"),
         (["--database-url", "mysql://u:pass@h/d"], ""),
-        (["--rate", "0"], "rate_per_second must be from"),
+        (["--rate", "0"], "--rate must be from"),
+        (["--decode-timeout", "0"], "--decode-timeout must be from"),
     ],
 )
 def test_what_cannot_be_served_ends_with_2_and_one_line(library, options, message):
