@@ -136,9 +136,11 @@ class PoliteClient:
                 response, body = self._send(api_request)
             except httpx.TransportError as error:
                 if attempt == _ATTEMPTS:
-                    msg = f"{self.source.title} cannot be reached: {type(error).__name__}"
+                    got = str(error) or type(error).__name__
+                    msg = f"{self.source.title} cannot be reached, got: {got}; is this machine "
+                    msg += "connected? The same command goes on from here"
                     raise SearchlabError(msg) from error
-                self._pause(2.0**attempt)
+                self._try_again(f"{self.source.title} cannot be reached", attempt)
                 continue
             self._schedule_next(response)
             status = response.status_code
@@ -152,7 +154,7 @@ class PoliteClient:
                 msg = f"{self.source.title} refuses the key ({status}); check {variable} or --key"
                 raise InputError(msg)
             elif status >= 500:
-                self._pause(2.0**attempt)
+                self._try_again(f"{self.source.title} answered {status}", attempt)
             else:
                 msg = f"{self.source.title} answered {status} to {api_request.url}"
                 raise NotFoundError(msg)
@@ -198,6 +200,10 @@ class PoliteClient:
             if seconds > 10:
                 self._say(f"{self.source.title} asks to wait for {seconds:,.0f} s")
             self._sleep(seconds)
+
+    def _try_again(self, why: str, attempt: int) -> None:
+        self._say(f"{why}; trying again in {2**attempt} s")
+        self._sleep(2.0**attempt)
 
     def _check(self, answer: Any) -> None:
         # Some APIs answer 200 to what they refuse.
