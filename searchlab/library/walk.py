@@ -7,13 +7,15 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from mimetypes import guess_type
 from pathlib import Path
 
 from searchlab.library.roots import is_library
 from searchlab.photos.sidecar import Skipped
 
 XMP_SUFFIX = ".xmp"
-# Links that lead nowhere or in circles are left alone, as pipes and sockets are.
+# Links that lead nowhere or in circles are left alone, as pipes and sockets are; but what is named
+# as a picture may lie on a disk that is not there at the moment.
 _NOWHERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
@@ -91,7 +93,7 @@ def _is_usable(path: Path, problems: list[Skipped]) -> bool:
         if not stat.S_ISREG(path.stat().st_mode):
             return False
     except OSError as error:
-        if error.errno not in _NOWHERE:
+        if error.errno not in _NOWHERE or _is_of_picture(path):
             problems.append(_unreadable(str(path), error))
         return False
     if _is_hidden(path.name):
@@ -101,6 +103,11 @@ def _is_usable(path: Path, problems: list[Skipped]) -> bool:
         problems.append(Skipped(_shown(path), "its name is not Unicode; rename it"))
         return False
     return True
+
+
+def _is_of_picture(link: Path) -> bool:
+    named = (guess_type(link.name)[0] or "").startswith("image/")
+    return named and not _is_hidden(link.name) and link.is_symlink()
 
 
 def _is_hidden(name: str) -> bool:

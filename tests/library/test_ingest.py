@@ -95,6 +95,27 @@ def test_a_link_into_the_library_is_refused_too(put, photos, tmp_path):
         index_photos(library, [tmp_path / "link"], config=PALETTE)
 
 
+def test_a_photo_behind_a_link_stays_while_its_disk_is_away(put, photos, library, tmp_path):
+    inside = put("a.png", 1)
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    put("b.png", 2).rename(disk / "b.png")
+    (photos / "b.png").symlink_to(disk / "b.png")
+    (photos / "dead").symlink_to(disk / "dead")  # not named as a picture: nobody misses it
+    index_photos(library, [photos], config=PALETTE)
+    before = files(library)
+    disk.rename(tmp_path / "unplugged")
+    report = index_photos(library, [photos])
+    assert (report.n_photos, report.removed) == (2, 0)
+    (problem,) = report.problems
+    assert problem.where == str(photos / "b.png")
+    assert problem.reason.startswith("cannot be read")
+    assert files(library) == before
+    (photos / "b.png").unlink()
+    assert index_photos(library, [photos]).removed == 1
+    assert list(files(library)) == [str(inside)]
+
+
 def test_libraries_inside_a_covered_folder_are_passed_over(put, photos, library, tmp_path):
     put("a.png", 1)
     inner = create_library(photos / "deep/data")
