@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from litestar import Request
 from litestar.exceptions import InternalServerException
 
-from searchlab.api.wire.errors import HttpProblem, invalid
+from searchlab.api.wire.errors import HttpProblem, Invalid, invalid
 
 # Most seconds between two pieces of a body, for a whole picture, and for a whole JSON body.
 _IDLE_S, _WHOLE_S, JSON_S = 20.0, 180.0, 10.0
@@ -142,8 +142,12 @@ async def read_whole(
     """
     body = IncomingBody(request, max_bytes, whole_s=whole_s)
     body.check_announced()
-    pieces = []
-    async for chunk in body.chunks():
-        take(len(chunk))
-        pieces.append(chunk)
+    pieces: list[bytes] = []
+    try:
+        async for chunk in body.chunks():
+            take(len(chunk))
+            pieces.append(chunk)
+    except (HttpProblem, Invalid):
+        pieces.clear()  # the rest is read on before the answer
+        raise
     return b"".join(pieces)

@@ -22,6 +22,7 @@ from searchlab.api.http.decoding import MAX_UPLOAD_PIXELS, check_effort
 from searchlab.api.http.fair_queue import Turn
 from searchlab.api.http.multiparts import MultipartForm, boundary_of
 from searchlab.api.settings import Settings
+from searchlab.api.wire.errors import HttpProblem, Invalid
 from searchlab.models.protocol import Embeddings
 from searchlab.photos.images.decode import check_format
 from searchlab.search.engine import SearchEngine
@@ -48,7 +49,11 @@ async def read_picture(
         Invalid: The body is broken, or does not have exactly one part `image`.
     """
     body = IncomingBody(request, settings.max_upload_bytes)
-    picture = await _read(request, body, take)
+    try:
+        picture = await _read(request, body, take)
+    except (HttpProblem, Invalid) as error:
+        # Its frames hold what has come, and the rest is read on before the answer.
+        raise error.with_traceback(None) from None
     if picture is not None:
         check_format(picture, MAX_UPLOAD_PIXELS)
     return picture
