@@ -1,5 +1,6 @@
 """Pictures embedded on Ray: the same library as one machine's, nothing twice, whoever dies."""
 
+import functools
 import json
 import subprocess
 import sys
@@ -316,7 +317,7 @@ def test_a_killed_driver_costs_the_shards_under_way_at_most(
 def test_a_cluster_that_is_not_there_is_told(ray, photos, tmp_path, monkeypatch):
     ray.shutdown()
     # Nor those of other tests on this machine, which Ray would find.
-    monkeypatch.setattr("ray._private.services.find_gcs_addresses", set)
+    monkeypatch.setattr("ray._private.services.find_gcs_addresses", functools.cache(set))
     monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
     library = create_library(tmp_path / "library")
     with pytest.raises(SearchlabError, match="ray:auto must be a cluster that can be reached"):
