@@ -57,9 +57,10 @@ def spec_within(folder: Path, spec: str) -> str:
 
 def model_files(folder: Path, spec: str) -> Iterator[Path]:
     """Give the files of the models of a spec that lie in a library, relative to its folder."""
-    for found in _WITHIN.finditer(spec_within(folder, spec)):
-        place = folder / MODELS_FOLDER / found["name"]
-        if Path(found[0]) == place:
+    for found in _WITHIN.finditer(spec):
+        place, named = folder / MODELS_FOLDER / found["name"], Path(found[0])
+        # One that is there under its recorded path is another library's.
+        if named == place or not named.exists():
             for path in sorted(place.rglob("*")):
                 if path.is_file():
                     yield path.relative_to(folder)
