@@ -28,7 +28,8 @@ from searchlab.api.http.client_waits import ClientWaits
 from searchlab.api.http.context import Services, context_of
 from searchlab.api.http.decode_slots import DecodeSlots
 from searchlab.api.http.decoders import Decoders
-from searchlab.api.http.middleware import App, Middleware, require_key
+from searchlab.api.http.heads import App, answer_heads
+from searchlab.api.http.middleware import Middleware, require_key
 from searchlab.api.http.renditions import Renditions
 from searchlab.api.http.sends import Sends
 from searchlab.api.http.threads import Threads
@@ -81,7 +82,8 @@ def create_app(settings: Settings | None = None) -> Middleware:
         state=State({"log": log}),
         request_max_body_size=None,  # each operation bounds its own body
     )
-    return Middleware(cast(App, app), state=app.state, log=log, methods=_list_methods(app))
+    answering = answer_heads(cast(App, app))
+    return Middleware(answering, state=app.state, log=log, methods=_list_methods(app))
 
 
 def _list_methods(app: Litestar) -> dict[str, bytes]:
@@ -91,6 +93,9 @@ def _list_methods(app: Litestar) -> dict[str, bytes]:
         if isinstance(route, HTTPRoute):
             for handler in route.route_handlers:
                 methods.setdefault(route.path_format, set()).update(map(str, handler.http_methods))
+    for names in methods.values():
+        if "GET" in names:
+            names.add("HEAD")
     return {path: ", ".join(sorted(names)).encode() for path, names in methods.items()}
 
 

@@ -229,14 +229,48 @@ def test_a_failure_of_ours_is_a_clean_500_without_its_reason(served, monkeypatch
 @pytest.mark.parametrize(
     ("path", "allowed"),
     [
-        (SEARCH, "GET, OPTIONS, POST"),
-        ("/api/v1/collections/1", "DELETE, GET, OPTIONS"),
-        ("/api/v1/usage", "GET, OPTIONS"),
+        (SEARCH, "GET, HEAD, OPTIONS, POST"),
+        ("/api/v1/collections/1", "DELETE, GET, HEAD, OPTIONS"),
+        ("/api/v1/usage", "GET, HEAD, OPTIONS"),
     ],
 )
 def test_options_name_every_method_of_a_path(served, path, allowed):
     answer = served.client.options(path)
     assert (answer.status_code, answer.headers["allow"]) == (204, allowed)
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        *((SEARCH + "?q=red", 200), ("/api/v1/usage", 200), ("/", 200), ("/ready", 200)),
+        *(("/health", 200), ("/api/v1/nothing", 404), (SEARCH + "?per_page=x", 422)),
+    ],
+)
+def test_head_is_the_head_of_what_get_answers(served, path, status):
+    whole, head = served.client.get(path), served.client.head(path)
+    assert (whole.status_code, head.status_code, head.content) == (status, status, b"")
+    changing = {"x-request-id", "server-timing", "date", "content-security-policy"}
+    changing.add("content-length")  # of a number of requests, and of an id
+    counted = {name for name in whole.headers if "ratelimit" in name or "quota" in name}
+    told = [
+        {name: value for name, value in answer.headers.items() if name not in changing | counted}
+        for answer in (whole, head)
+    ]
+    assert told[0] == told[1]
+    assert abs(int(head.headers["content-length"]) - len(whole.content)) < 5
+
+
+def test_head_is_counted_and_logged_as_what_it_is(served):
+    before = served.client.get("/api/v1/usage").json()
+    served.client.head(SEARCH, params={"q": "red"})
+    after = served.client.get("/api/v1/usage").json()
+    assert after != before
+    metrics = served.client.get("/metrics").text
+    assert f'route="{SEARCH}"' in next(line for line in metrics.splitlines() if "HEAD" in line)
+    key_less = served.anonymous.head("/api/v1/usage")
+    assert (key_less.status_code, key_less.content) == (401, b"")
+    # What cannot be asked by GET cannot be asked by HEAD.
+    assert served.client.head("/sign-out").status_code == 405
 
 
 def test_an_account_of_a_plan_that_is_none_is_told_so(served):

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from litestar import Request
 from litestar.connection import ASGIConnection
@@ -23,14 +23,12 @@ from searchlab.api.http.admission import admit, look_up
 from searchlab.api.http.bodies import Message, Receive, discard_rest
 from searchlab.api.http.context import RequestContext, Services, attach, context_of
 from searchlab.api.http.cross_origin import CrossOrigin
+from searchlab.api.http.heads import App, Send
 from searchlab.api.ops.logs import Log
 from searchlab.api.settings import API_PREFIX, MCP_PATH
 from searchlab.api.snapshots.encoded_photos import MEDIA_PREFIX
 from searchlab.api.web.failures import report
 from searchlab.api.wire.errors import KINDS, HttpProblem, is_shortage, overloaded, problem_of
-
-Send: TypeAlias = Callable[[Message], Awaitable[None]]
-App: TypeAlias = Callable[[Any, Receive, Send], Awaitable[None]]
 
 MAX_HEADER_BYTES = 16 * 1024
 MAX_TARGET_BYTES = 32 * 1024
