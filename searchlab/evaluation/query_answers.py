@@ -6,6 +6,7 @@ Answers to parts of the queries can be joined: a ranking depends on its own quer
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -36,6 +37,8 @@ class Answers:
         build_s: Seconds to build the index.
         size_mib: Of the index.
         dtype: Type of the vectors' numbers.
+        answered_by: Number of queries by the mode of their plan, such as `exact` or `graph`; see
+            `searchlab.search.queries.QueryPlan`.
     """
 
     run: dict[str, list[tuple[str, float]]]
@@ -44,6 +47,7 @@ class Answers:
     build_s: float
     size_mib: float
     dtype: str
+    answered_by: dict[str, int]
 
 
 def answer_queries(
@@ -66,10 +70,13 @@ def answer_queries(
     text_ms = _text_ms(engine, texts)
     step.note(name)
     run, seconds = {}, {}
+    answered_by: Counter[str] = Counter()
     with threadpool_limits(limits=1):
         _answer(engine, queries[0], depth)  # untimed: the first is cold
         for place, labelled in enumerate(queries, start=1):
-            run[labelled.query_id], seconds[labelled.query_id] = _answer(engine, labelled, depth)
+            ranked, mode, taken = _answer(engine, labelled, depth)
+            run[labelled.query_id], seconds[labelled.query_id] = ranked, taken
+            answered_by[mode] += 1
             if place % _STEP == 0:
                 step.advance(_STEP)
         step.advance(len(queries) % _STEP)
@@ -80,6 +87,7 @@ def answer_queries(
         build_s=engine.build_s,
         size_mib=engine.index.size_bytes / 2**20,
         dtype=str(engine.index.vectors.dtype),
+        answered_by=dict(answered_by),
     )
 
 
@@ -92,22 +100,24 @@ def join_answers(parts: Sequence[Answers]) -> Answers:
         build_s=median(part.build_s for part in parts),
         size_mib=parts[0].size_mib,
         dtype=parts[0].dtype,
+        answered_by=dict(sum((Counter(part.answered_by) for part in parts), Counter())),
     )
 
 
 def _answer(
     engine: SearchEngine, labelled: LabelledQuery, depth: int
-) -> tuple[list[tuple[str, float]], float]:
-    """Answer a query; returns its best photos with their scores, and the seconds that it took."""
+) -> tuple[list[tuple[str, float]], str, float]:
+    """Answer a query; returns its best photos with their scores, the plan's mode, and seconds."""
     query = labelled.query()
     started = time.perf_counter()
     try:
         ranking = engine.rank(query, depth)
     except NotFoundError:  # its own picture is not in the library
-        return [], time.perf_counter() - started
+        return [], "none", time.perf_counter() - started
     seconds = time.perf_counter() - started
     ids = engine.table.photo_ids(ranking.rows)
-    return list(zip(ids, ranking.scores.tolist(), strict=True)), seconds
+    scored = zip(ids, ranking.scores.tolist(), strict=True)
+    return list(scored), ranking.plan.mode, seconds
 
 
 def _text_ms(engine: SearchEngine, texts: Sequence[str]) -> float:

@@ -81,6 +81,7 @@ class Result:
         scores: The scores of each query.
         task: What the queries consist of: `text`, `photo` or `photo+text`.
         judged_by: Number of judgments of relevant photos by origin, as the dataset records it.
+        answered_by: Number of queries by the mode of their plan; empty where it was not recorded.
     """
 
     benchmark: str
@@ -94,6 +95,7 @@ class Result:
     scores: Scores
     task: str = "text"
     judged_by: dict[str, int] = field(default_factory=dict)
+    answered_by: dict[str, int] = field(default_factory=dict)
 
     @property
     def config_id(self) -> str:
@@ -119,6 +121,12 @@ class Result:
     def is_timed(self) -> bool:
         """Whether its times are those of one machine; on shared ones they say nothing."""
         return bool(self.manifest["machine"] != SHARED)
+
+    @property
+    def index_unused(self) -> bool:
+        """Whether all photos were scanned for every query, with an index that is made not to."""
+        approximate = load_index(self.config.index).approximate
+        return approximate and self.answered_by.keys() == {"exact"}
 
     @property
     def setting(self) -> tuple[object, ...]:
@@ -155,6 +163,7 @@ class Result:
             "intervals": {name: intervals.to_dict() for name, intervals in self.intervals.items()},
             "n_queries": self.n_queries,
             **({"judged_by": self.judged_by} if self.judged_by else {}),
+            **({"answered_by": self.answered_by} if self.answered_by else {}),
             "photos": self.photos,
             "manifest": self.manifest,
         }
@@ -236,6 +245,7 @@ def load_result(path: Path | str) -> Result:
             scores=_read_scores(scores),
             task=str(values["task"]),
             judged_by=dict(values.get("judged_by", {})),
+            answered_by=dict(values.get("answered_by", {})),
         )
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         msg = f"{path} must hold a result, got: {error}; evaluate again"

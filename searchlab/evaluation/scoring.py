@@ -95,6 +95,7 @@ def score_answers(
         scores=scores,
         task=dataset.task,
         judged_by=dataset.judged_by,
+        answered_by=answers.answered_by,
     )
 
 

@@ -69,6 +69,7 @@ def test_record_holds_what_is_needed_to_read_it_later(library, folder, tmp_path)
     assert values["config"]["model_id"].startswith("palette-")
     assert set(values["photos"]) == {"n_photos", "hash"}
     assert values["photos"]["n_photos"] == 6
+    assert values["answered_by"] == {"exact": 9}
     assert set(values["metrics"]) == {
         *("ndcg@10", "success@5", "p50_ms", "p95_ms", "p99_ms", "text_ms", "build_s", "size_mib")
     }
@@ -93,6 +94,7 @@ def test_record_reads_back_as_it_was(library, folder, tmp_path):
 def test_run_beside_the_record_gives_the_same_scores(library, folder, tmp_path):
     dataset = shades(folder)
     (result,) = Experiment(dataset, [GRAPH], library=library, out=tmp_path).run().results
+    assert (result.answered_by, result.index_unused) == ({"graph": 9}, False)
     path = result.path(tmp_path).with_suffix(".run.gz")
     run = read_run(path)
     values = per_query(dataset.qrels, run, ["ndcg@10"])["ndcg@10"]

@@ -50,6 +50,18 @@ def test_leaderboard_shows_quality_with_intervals_beside_cost(report):
     assert (row["langs"], row["p50 ms"], row["p95 ms"], row["MiB"]) == ("2", "1.00", "2.00", "1.0")
 
 
+def test_an_index_that_no_query_was_answered_by_is_named():
+    by_index = replace(result(GRAPH), answered_by={"exact": 3, "graph": 197})
+    unused = replace(result(GRAPH), answered_by={"exact": 200})
+    exact = replace(result(MINI), answered_by={"exact": 200})
+    assert "answered none" not in Report([by_index, exact]).caption
+    assert "answered none" not in Report([result(GRAPH), exact]).caption  # not recorded
+    assert (
+        "so the index of mini × hnsw M=16 ef=100 answered none of these queries: for more photos, "
+        "judge it by its recall"
+    ) in Report([unused, exact]).caption
+
+
 def test_text_has_no_colours_and_marks_the_chosen_system_by_a_sign(report):
     text = report.text()
     assert "\x1b" not in text

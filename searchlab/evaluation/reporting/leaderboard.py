@@ -78,8 +78,8 @@ def leaderboard_caption(comparison: Comparison, columns: Collection[str]) -> str
         f"{queries} about {n_clusters:,} of {first.photos['n_photos']:,} photos"
         f"{_judgments(first.judged_by)}. Quality: {mean}; "
         f"95 % intervals by bootstrap, queries about one photo drawn together{_gain(comparison)}."
-        f"{_explain_ranks(comparison, columns)} ms: to rank one query on one thread, and to embed "
-        f"its text. {'build s, ' if 'build s' in columns else ''}MiB: of the index alone."
+        f"{_explain_ranks(comparison, columns)}{_unused(comparison)} ms: to rank one query on one "
+        f"thread, and to embed its text. {'build s, ' if 'build s' in columns else ''}MiB: of the index alone."
         f"{'' if first.is_timed else _NOT_TIMED}{left_out}"
     )
 
@@ -89,6 +89,17 @@ def _judgments(judged_by: Mapping[str, int]) -> str:
     counts = sorted(judged_by.items(), key=lambda origin: -origin[1])
     listed = ", ".join(f"{count:,} by {origin}" for origin, count in counts)
     return f"; relevant photos judged {listed}" if listed else ""
+
+
+def _unused(comparison: Comparison) -> str:
+    """Name the systems whose index was never searched, so that its cost alone was measured."""
+    unused = [comparison.names[one.config_id] for one in comparison.results if one.index_unused]
+    if not unused:
+        return ""
+    return (
+        f" To score all of so few photos costs least, so the index of {', '.join(unused)} answered "
+        "none of these queries: for more photos, judge it by its recall."
+    )
 
 
 def _gain(comparison: Comparison) -> str:
