@@ -230,19 +230,20 @@ def datasets() -> None:
     for column in ("photos", "queries", "languages"):
         table.add_column(column, justify="right")
     table.add_column("revision", overflow="fold")
-    absent = []
+    absent: dict[str, list[str]] = {}
     for name in dataset_names():
         try:
             dataset = load_dataset(name)
         except SearchlabError as error:
-            absent.append(f"{name} is not here: {error}")
+            absent.setdefault(str(error), []).append(name)
             continue
         numbers = (len(dataset.photo_ids), len(dataset.queries), len(dataset.languages))
         cells = (name, dataset.task, *(f"{number:,}" for number in numbers), dataset.revision)
         table.add_row(*map(Text, cells))
     out = stdout()
     out.print(table)
-    for line in absent:
+    for reason, names in absent.items():
+        line = f"Not here: {', '.join(names)}; {reason}"
         out.print(line, markup=False, highlight=False, soft_wrap=True)
 
 

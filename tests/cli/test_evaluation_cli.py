@@ -65,7 +65,8 @@ def test_datasets_are_listed_with_what_is_in_them_or_why_they_are_not_here(run):
     demo = next(line for line in lines if line.split()[:1] == ["demo"]).split()
     assert demo[:3] == ["demo", "text", "602"]
     assert any(line.split()[:2] == ["demo-similar", "photo"] for line in lines)
-    assert "stamps is not here: dataset 'stamps' does not ship with searchlab; set" in done.stdout
+    assert "Not here: stamps; dataset 'stamps' does not ship with searchlab; set" in done.stdout
+    assert done.stdout.count("'flickr8k' does not ship") == 1
 
 
 def test_models_and_indexes_are_measured_and_the_leaderboard_printed(evaluate, tmp_path):
