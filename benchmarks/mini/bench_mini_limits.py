@@ -152,6 +152,7 @@ def main() -> None:
         pictures = [Image.open(path).convert("RGB") for path in task.photos]
     curves: dict[str, list[dict[str, Any]]] = {}
     languages = [language for language in LANGUAGES if language in material.captions]
+    languages = languages[:1] if args.smoke else languages
     with progress.step("training heads", len(languages) * len(sizes), unit="sizes") as step:
         for language in languages:
             curve = curves[language] = []

@@ -26,6 +26,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -68,7 +69,8 @@ def main() -> None:
     by_name = {target.about: target for target in TARGETS}
     targets = [by_name[name] for name in wanted if name in by_name]  # in the order asked for
     if options.smoke:
-        options.each, targets = 1, targets[-1:]  # whose tests are quick
+        few = replace(targets[-1], tests=targets[-1].tests[:2])  # which are quick
+        options.each, targets = 1, [few]
     with tempfile.TemporaryDirectory() as folder:
         checkout = copy_checkout(Path(folder) / "checkout")
         tests = WarmTests(checkout)

@@ -103,19 +103,19 @@ def measure_searches(
 
 
 def measure_servers(
-    libraries: dict[int, Library], runs: int, queries: int, progress: Progress
+    libraries: dict[int, Library], options: argparse.Namespace, progress: Progress
 ) -> list[dict[str, Any]]:
     """Start servers, send searches and measure their memory."""
-    rows = []
-    with progress.step("serving", 2 * runs * len(libraries)) as step:
+    rows, runs = [], options.runs
+    with progress.step("serving", len(options.workers) * runs * len(libraries)) as step:
         for n, library in libraries.items():
             key = new_key(library.folder)
-            for workers in (1, 2):
+            for workers in options.workers:
                 step.note(f"{n:,} photos, {workers} workers")
                 figures = []
                 for _ in range(runs):
                     figures.append(
-                        serve_once(library.folder, key, workers=workers, queries=queries)
+                        serve_once(library.folder, key, workers=workers, queries=options.queries)
                     )
                     step.advance(1)
                 medians_of = {name: _median([run[name] for run in figures]) for name in figures[0]}
@@ -128,8 +128,8 @@ def measure_large(
 ) -> list[dict[str, Any]]:
     """Serve a large library with one and two workers under load, and measure."""
     n, key, rows = len(library.engine.table), new_key(library.folder), []
-    with progress.step(f"serving {n:,} photos", 2 * options.runs) as step:
-        for workers in (1, 2):
+    with progress.step(f"serving {n:,} photos", len(options.workers) * options.runs) as step:
+        for workers in options.workers:
             figures = []
             for _ in range(options.runs):
                 figures.append(
@@ -252,7 +252,9 @@ def main() -> None:
         "--queries", type=int, default=200, help="searches before memory is read again"
     )
     options = parser.parse_args()
+    options.workers = (1, 2)
     if options.smoke:
+        options.workers = (1,)
         options.dataset, options.runs, options.sizes, options.queries = "plain", 1, [], 20
         options.large, options.seconds = 1_000, 0.2
     if on_record(options, BENCHMARK, NAME) is not None:
@@ -293,7 +295,7 @@ def measure(options: argparse.Namespace) -> tuple[str, dict[str, list[dict[str, 
                 libraries, options.runs, progress, peers=not options.smoke
             ),
             "imports": measure_imports(options.runs, progress, peers=not options.smoke),
-            "serving": measure_servers(libraries, options.runs, options.queries, progress),
+            "serving": measure_servers(libraries, options, progress),
             "large": measure_large(
                 _large_library(first, Path(folder), options, progress), options, progress
             ),

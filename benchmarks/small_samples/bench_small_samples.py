@@ -71,7 +71,7 @@ def main() -> None:
     if on_record(options, BENCHMARK, NAME) is not None:
         return
     how_many = 1 if options.smoke else len(SCORES)
-    values = measure(20 if options.smoke else options.rounds, options.seed, how_many)
+    values = measure(6 if options.smoke else options.rounds, options.seed, how_many)
     values["manifest"] = make_manifest(BENCHMARK, seed=options.seed, threads=1)
     record(options, BENCHMARK, NAME, values)
     for row in (*values["coverage"], *values["levels"]):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,7 +20,7 @@ import searchlab
 from searchlab.config import USUAL
 from searchlab.errors import ConflictError, DataError, InputError, MismatchError, NotFoundError
 from searchlab.library.ingest import index_photos
-from searchlab.library.library import Library, create_library
+from searchlab.library.library import Library, create_library, open_library
 from searchlab.models import load_model
 from searchlab.models.adapted import CARD_FILE, HEADS_FILE, MODEL_FILE
 from searchlab.models.openclip.torchvision_shim import import_torchvision
@@ -37,12 +38,18 @@ QUICK = TrainingSettings(rounds=6)
 APART = "tiles:1:0.7"
 
 
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory):
+    """Where the library lies that each test gets a copy of."""
+    return tmp_path_factory.mktemp("indexed") / "library"
+
+
 @pytest.fixture
-def library(tmp_path, tiles_models, tiles_photos):
+def library(indexed, tmp_path, tiles_models, tiles_photos):
     """240 pictures, indexed by a model whose words lie apart from its pictures."""
-    library = create_library(tmp_path / "library")
-    index_photos(library, [tiles_photos], model=APART)
-    return library
+    if not indexed.exists():
+        index_photos(create_library(indexed), [tiles_photos], model=APART)
+    return open_library(shutil.copytree(indexed, tmp_path / "library"))
 
 
 class Interrupting(Progress):
@@ -157,8 +164,8 @@ def test_a_model_that_is_there_is_replaced_only_by_force(library, tmp_path):
     assert [path.name for path in tmp_path.glob("mine*")] == ["mine"]
 
 
-def test_nothing_is_embedded_twice(library, tiles_models, tmp_path):
-    model = tiles_models[APART]
+def test_nothing_is_embedded_twice(library, tmp_path):
+    model = load_model(APART)
     model.n_pictures = 0
     adapt(library, settings=QUICK, out=tmp_path / "a")
     assert model.n_pictures == 2  # the canaries

@@ -20,11 +20,18 @@ pytestmark = pytest.mark.slow
 OLD, NEW = "tiles:1", "tiles:2"
 
 
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory):
+    """The folder of a library that is indexed once, by the first test that needs it."""
+    return tmp_path_factory.mktemp("indexed") / "library"
+
+
 @pytest.fixture
-def library(tmp_path, tiles_models, tiles_photos):
+def library(indexed, tmp_path, tiles_models, tiles_photos):
     """240 pictures under a model that lies in the library's folder."""
-    migrated = create_library(tmp_path / "library")
-    index_photos(migrated, [tiles_photos], model=OLD)
+    if not indexed.exists():
+        index_photos(create_library(indexed), [tiles_photos], model=OLD)
+    migrated = open_library(shutil.copytree(indexed, tmp_path / "library"))
     migrate(migrated, OLD, NEW, sample=120)
     return open_library(migrated.folder)
 

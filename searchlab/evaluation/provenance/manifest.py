@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime
 import hashlib
@@ -78,9 +79,11 @@ def make_manifest(
 
 def _versions(packages: Sequence[str]) -> dict[str, str]:
     """Name -> version; no figure depends on a package that is not installed, so it is left out."""
-    here = {each.name.replace("_", "-").lower() for each in importlib.metadata.distributions()}
-    there = [name for name in packages if name.replace("_", "-").lower() in here]
-    return {name: importlib.metadata.version(name) for name in there}
+    versions = {}
+    for name in packages:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions[name] = importlib.metadata.version(name)
+    return versions
 
 
 def models_of(*specs: str) -> list[dict[str, str]]:
