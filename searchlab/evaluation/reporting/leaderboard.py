@@ -79,7 +79,8 @@ def leaderboard_caption(comparison: Comparison, columns: Collection[str]) -> str
         f"{_judgments(first.judged_by)}. Quality: {mean}; "
         f"95 % intervals by bootstrap, queries about one photo drawn together{_gain(comparison)}."
         f"{_explain_ranks(comparison, columns)}{_unused(comparison)} ms: to rank one query on one "
-        f"thread, and to embed its text. {'build s, ' if 'build s' in columns else ''}MiB: of the index alone."
+        f"thread, and to embed its text. {'build s, ' if 'build s' in columns else ''}"
+        "MiB: of the index alone."
         f"{'' if first.is_timed else _NOT_TIMED}{left_out}"
     )
 
