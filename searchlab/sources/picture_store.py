@@ -15,9 +15,8 @@ from urllib.parse import quote
 from searchlab.sources.record import SourceRecord
 
 LIST_NAME = "pictures.jsonl"
-_SUFFIXES = (
-    *(".jpg", ".jpeg", ".png", ".webp", ".avif", ".heic", ".heif", ".gif", ".tif", ".tiff"),
-)
+_KINDS = ("jpg", "jpeg", "png", "webp", "avif", "heic", "heif", "gif", "tif", "tiff")
+_SUFFIXES = [f".{ending}" for kind in _KINDS for ending in (kind, kind.upper())]  # as cameras do
 _LONGEST_NAME = 255
 
 

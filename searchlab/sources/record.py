@@ -15,6 +15,7 @@ from searchlab.photos.sidecar import MAX_TEXT, Record, plain_characters
 
 _MAX_SIDE = 10**6
 _HEX = re.compile(r"#[0-9a-fA-F]{6}", re.ASCII)
+_PLAIN_DAY = re.compile(r"(?:19|20)[0-9]{6}", re.ASCII)  # as seconds, days of 1970 alone
 _BLUR_HASH = re.compile(r"[0-9A-Za-z#$%*+,\-.:;=?@\[\]^_{|}~]{6,120}", re.ASCII)
 
 
@@ -129,11 +130,13 @@ class RawRecord:
         return int(value) if 0 < value <= _MAX_SIDE else 0
 
     def day(self, *path: str | int) -> str:
-        """Return the day of an ISO time or of seconds since 1970 as `YYYY-MM-DD`."""
+        """Return the day of an ISO time, also `20190704`, or of seconds since 1970; `YYYY-MM-DD`."""
         value = self.get(*path)
-        if isinstance(value, str) and re.fullmatch(r"[0-9]{1,13}", value):
-            value = int(value)
         try:
+            if isinstance(value, int | str) and _PLAIN_DAY.fullmatch(str(value)):
+                return datetime.date.fromisoformat(str(value)).isoformat()
+            if isinstance(value, str) and re.fullmatch(r"[0-9]{1,13}", value):
+                value = int(value)
             if isinstance(value, int) and not isinstance(value, bool):
                 seconds = value / 1_000 if value > 10**11 else value
                 return datetime.datetime.fromtimestamp(seconds, tz=datetime.UTC).date().isoformat()

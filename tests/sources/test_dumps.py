@@ -156,5 +156,7 @@ def test_a_picture_is_found_by_the_id_of_its_record_escaped(tmp_path):
     plain = SOURCES["pexels"].record(changed(PEXELS, id="a/b"))
     (tmp_path / "a%2Fb.png").write_bytes(b"x")
     assert store.find(plain) == tmp_path / "a%2Fb.png"
+    (tmp_path / "a%2Fb.png").rename(tmp_path / "a%2Fb.JPG")  # as cameras name them
+    assert store.find(plain) == tmp_path / "a%2Fb.JPG"
     (tmp_path / "pexels").mkdir()
     assert store.find(plain) is None  # where libraries have folders of their own
