@@ -130,7 +130,7 @@ class RawRecord:
         return int(value) if 0 < value <= _MAX_SIDE else 0
 
     def day(self, *path: str | int) -> str:
-        """Return the day of an ISO time, also `20190704`, or of seconds since 1970; `YYYY-MM-DD`."""
+        """Return the day of an ISO time or of seconds since 1970 as `YYYY-MM-DD`."""
         value = self.get(*path)
         try:
             if isinstance(value, int | str) and _PLAIN_DAY.fullmatch(str(value)):
