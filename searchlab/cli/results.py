@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sys
 import webbrowser
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -159,9 +160,11 @@ def _print_paths(page: Page, ending: bytes) -> None:
     is_seen = stdout().file.isatty()
     files = [hit.file for hit in page if hit.file is not None]
     for file in files:
-        # As bytes, so that no encoding of the terminal changes a name.
+        # In a pipe the bytes of the name, whatever the encoding of the terminal.
         name = (
-            escape(str(file)).encode("utf-8", "backslashreplace") if is_seen else os.fsencode(file)
+            escape(str(file)).encode(sys.stdout.encoding, "backslashreplace")
+            if is_seen
+            else os.fsencode(file)
         )
         click.echo(name + ending, nl=False)
     if not page.hits:

@@ -1,6 +1,8 @@
 """Results that have no file here, long captions, names that steer a terminal."""
 
+import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,6 +46,21 @@ def test_paths_of_photos_without_a_file_are_left_out_and_counted(shown):
     assert (out, err) == ("/a/1.jpg\n", "2 results without a file on this machine\n")
     [here, away] = json.loads(shown({"file": "/a/1.jpg"}, {}, as_json=True).out)["data"]
     assert (here["file"], away["file"]) == ("/a/1.jpg", None)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "seen"),
+    [("utf-8", "/a/Kärnten 夜.jpg".encode()), ("latin-1", b"/a/K\xe4rnten \\u591c.jpg")],
+)
+def test_a_path_in_a_terminal_is_in_the_letters_that_it_has(shown, monkeypatch, encoding, seen):
+    class Terminal(io.TextIOWrapper):
+        def isatty(self):
+            return True
+
+    terminal = Terminal(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr(sys, "stdout", terminal)
+    shown({"file": "/a/Kärnten 夜.jpg"}, paths=True)
+    assert terminal.buffer.getvalue() == seen + b"\n"
 
 
 @pytest.mark.parametrize("text", ["two\nlines", "tab\tand\x1b[31m red", "\u202eright to left"])
