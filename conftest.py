@@ -5,12 +5,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
 TESTS = Path(__file__).parent / "tests"
 BENCHMARKS = TESTS / "benchmarks"
+CLUSTER = TESTS / "cluster"
 PACKAGE = Path(__file__).parent / "searchlab"
 SLOW_FILE = "\npytestmark = pytest.mark.slow\n"
 # What has kernels, in two parts that take about as long to compile.
@@ -63,13 +65,30 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     slow = [item for item in items if item.get_closest_marker("slow")]
     slow_files = {str(item.path) for item in slow}
     benchmarks = {name for name, path in files.items() if BENCHMARKS in path.parents}
-    order = {name: (name not in slow_files, name not in benchmarks) for name in files}
+    cluster = {name for name, path in files.items() if CLUSTER in path.parents}
+    order = {
+        name: (name not in slow_files, name not in cluster, name not in benchmarks)
+        for name in files
+    }
     items.sort(key=lambda item: order[str(item.path)])
     # Cells stand on the cells before them, and benchmarks are started once for all their tests.
     alone = {name for name, path in files.items() if TESTS in path.parents} - benchmarks
     for item in slow:
         if str(item.path) in alone:
             item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give a file to one worker, and all of the cluster: two at once would have no processors."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class OneCluster(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file: str = super()._split_scope(nodeid)
+            return "cluster" if file.startswith("tests/cluster/") else file
+
+    return OneCluster(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_collection_finish() -> None:

@@ -6,10 +6,10 @@ import json
 import os
 import signal
 import time
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import psutil
 import pytest
 from PIL import Image
 
@@ -129,13 +129,15 @@ def names_of_actors():
     return sorted(one["name"] for one in named if one["namespace"] == "searchlab")
 
 
-def a_process_of_an_actor():
-    found = (
-        int(entry.parent.name)
-        for entry in Path("/proc").glob("[0-9]*/cmdline")
-        if entry.read_bytes().startswith(b"ray::ShardServer")
-    )
-    return next(found)
+def a_process_of_an_actor(cluster):
+    """The process of some shard of this cluster, whichever others there are on this machine."""
+    for node in cluster.list_all_nodes():
+        raylet = psutil.Process(node.all_processes["raylet"][0].process.pid)
+        for process in raylet.children():
+            if "ray::ShardServer" in " ".join(process.cmdline()):
+                return process.pid
+    msg = "no node of the cluster has the process of a shard"
+    raise LookupError(msg)
 
 
 def kill(name, *, restart):
@@ -186,7 +188,7 @@ def test_a_shard_that_answers_nobody_is_a_503_in_time_and_the_server_not_ready(c
     on = ("--on", f"ray:{cluster.address}", "--shard-cpus", 0.1, "--shard-timeout", 2)
     with asking(data, *on) as there:
         assert there.get("/ready")[0] == 200
-        process = a_process_of_an_actor()
+        process = a_process_of_an_actor(cluster)
         os.kill(process, signal.SIGSTOP)
         try:
             started = time.monotonic()
