@@ -228,7 +228,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1.0, help="length of each load")
     options = parser.parse_args()
     if options.smoke:
-        options.dataset, options.runs, options.seconds = "plain", 1, 0.2
+        options.dataset, options.runs, options.seconds = "plain", 1, 0.05
     measure_servers(options)
     measure_api(options)
 

@@ -55,7 +55,7 @@ class Server:
         with urllib.request.urlopen(request) as answer:
             return json.load(answer)
 
-    def load(self, path: str, connections: int, seconds: int) -> dict[str, float]:
+    def load(self, path: str, connections: int, seconds: float) -> dict[str, float]:
         """Ask for `path` all the time: CPU microseconds of a request, p50 and p99 in milliseconds.
 
         Raises:
@@ -77,7 +77,7 @@ class Server:
 def requests_in_turns(
     libraries: dict[str, tuple[Path, Path]],
     runs: int,
-    seconds: int,
+    seconds: float,
     advance: Callable[[], None],
     *,
     endpoints: Mapping[str, str] = ENDPOINTS,
