@@ -362,9 +362,13 @@ def _option(name: str) -> str:
 @click.command()
 @data_option
 def check(data: Path) -> None:
-    """Compare every file of a library with its checksum."""
+    """Read a whole library for damage.
+
+    Every file of the state in force is compared with its checksum; then the databases are read:
+    what was embedded, and accounts.
+    """
+    from searchlab.library.checking import check_library
     from searchlab.library.library import open_library
 
-    library = open_library(data)
-    for name in library.check():
+    for name in check_library(open_library(data)):
         click.echo(f"ok {name}")

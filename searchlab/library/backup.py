@@ -11,15 +11,14 @@ import datetime
 import json
 import os
 import shutil
-import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from searchlab.errors import DataError, InputError, NotFoundError
 from searchlab.files import sha256_of, sync_folder, write_atomically
+from searchlab.library.databases import copy_database
 from searchlab.library.library import Library, create_library
 from searchlab.library.roots import BACKUP_FILE, KEY_FILE, LIBRARY_FILE
 from searchlab.library.snapshots import adopt_snapshot, check_snapshot, current_id
@@ -178,35 +177,6 @@ def restore(backup: Backup, folder: Path, *, replace: bool = False) -> Library:
         os.sync()
         adopt_snapshot(folder, backup.folder / "snapshots" / backup.snapshot_id)
     return library
-
-
-def copy_database(source: Path, target: Path) -> None:
-    """Copy a SQLite database in one transaction, while others read and write either of the two.
-
-    Args:
-        source: A database.
-        target: A new file, or a database in use, whose content is replaced.
-
-    Raises:
-        DataError: One of them is damaged, or cannot be read or written.
-    """
-    is_new = not target.exists()
-    if is_new:
-        os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    try:
-        with (
-            closing(sqlite3.connect(source, timeout=30)) as reading,
-            closing(sqlite3.connect(target, timeout=30)) as writing,
-        ):
-            writing.execute("PRAGMA synchronous=FULL")
-            reading.backup(writing)
-            if is_new:  # one file, without a journal beside it
-                writing.execute("PRAGMA journal_mode=DELETE")
-    except sqlite3.Error as error:
-        if is_new:
-            target.unlink(missing_ok=True)
-        msg = f"{source} must be a database that can be copied to {target}, got: {error}"
-        raise DataError(msg) from error
 
 
 def _copy_snapshot(folder: Path, partial: Path) -> str:

@@ -175,6 +175,7 @@ def test_pruning_and_configurations_from_a_file(run, mine, tmp_path):
     assert done.code == 0, done.err
     names = ("facets.columns", "graph.hnsw", "photos.columns", "vectors.npy")
     names += ("words-0.columns", "words.columns")
+    names += ("cache.db",)
     assert run("check", "--data", mine).out == "".join(f"ok {name}\n" for name in names)
 
 

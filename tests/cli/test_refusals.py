@@ -134,6 +134,7 @@ def test_rebuilding_as_the_remedy_says_mends_it(run, mine, more):
     assert done.code == 0, done.err
     names = ("facets.columns", "photos.columns", "vectors.npy")
     names += ("words-0.columns", "words.columns")
+    names += ("cache.db",)
     assert run("check", "--data", mine).out == "".join(f"ok {name}\n" for name in names)
     assert open_library(mine).engine.config.model == "palette"
 

@@ -10,7 +10,7 @@ from searchlab.api.accounts.keyring import Generation
 from searchlab.api.accounts.migrations import migrate
 from searchlab.errors import InputError
 from searchlab.files import sync_folder
-from searchlab.library.backup import copy_database
+from searchlab.library.databases import copy_database
 
 
 def copy_accounts(database: Database, target: Path) -> None:
