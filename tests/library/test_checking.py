@@ -52,7 +52,7 @@ def test_rows_that_an_index_has_not_are_damage(tmp_path):
             "WHERE name = 'others') WHERE name = 'words';"
         )
     with pytest.raises(
-        DataError, match="must be a sound database, got: 2nd reference to page .*; mend it"
+        DataError, match=r"must be a sound database, got: 2nd reference to page .*; mend it"
     ):
         check_database(path, remedy="mend it")
 
