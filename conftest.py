@@ -12,7 +12,7 @@ from hypothesis import settings
 
 TESTS = Path(__file__).parent / "tests"
 BENCHMARKS = TESTS / "benchmarks"
-CLUSTER = TESTS / "cluster"
+RAY = "test_ray_"  # begins the names of files that start clusters
 PACKAGE = Path(__file__).parent / "searchlab"
 SLOW_FILE = "\npytestmark = pytest.mark.slow\n"
 # What has kernels, in two parts that take about as long to compile.
@@ -65,10 +65,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     slow = [item for item in items if item.get_closest_marker("slow")]
     slow_files = {str(item.path) for item in slow}
     benchmarks = {name for name, path in files.items() if BENCHMARKS in path.parents}
-    cluster = {name for name, path in files.items() if CLUSTER in path.parents}
+    ray = {name for name, path in files.items() if path.name.startswith(RAY)}
     order = {
-        name: (name not in slow_files, name not in cluster, name not in benchmarks)
-        for name in files
+        name: (name not in slow_files, name not in ray, name not in benchmarks) for name in files
     }
     items.sort(key=lambda item: order[str(item.path)])
     # Cells stand on the cells before them, and benchmarks are started once for all their tests.
@@ -80,13 +79,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give a file to one worker, and all of the cluster: two at once would have no processors."""
+    """Give a file to one worker, and all with clusters: two at once would have no processors."""
     from xdist.scheduler import LoadFileScheduling
 
     class OneCluster(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file: str = super()._split_scope(nodeid)
-            return "cluster" if file.startswith("tests/cluster/") else file
+            return RAY if f"/{RAY}" in file else file
 
     return OneCluster(config, log) if config.getoption("dist") == "loadfile" else None
 

@@ -28,7 +28,7 @@ from searchlab.api.http.client_waits import ClientWaits
 from searchlab.api.http.context import Services, context_of
 from searchlab.api.http.decode_slots import DecodeSlots
 from searchlab.api.http.decoders import Decoders
-from searchlab.api.http.heads import App, answer_heads
+from searchlab.api.http.heads import App
 from searchlab.api.http.middleware import Middleware, require_key
 from searchlab.api.http.renditions import Renditions
 from searchlab.api.http.sends import Sends
@@ -82,8 +82,7 @@ def create_app(settings: Settings | None = None) -> Middleware:
         state=State({"log": log}),
         request_max_body_size=None,  # each operation bounds its own body
     )
-    answering = answer_heads(cast(App, app))
-    return Middleware(answering, state=app.state, log=log, methods=_list_methods(app))
+    return Middleware(cast(App, app), state=app.state, log=log, methods=_list_methods(app))
 
 
 def _list_methods(app: Litestar) -> dict[str, bytes]:

@@ -24,6 +24,7 @@ from searchlab.cli.keys import keys
 from searchlab.cli.library import check, demo, index, search
 from searchlab.cli.models import models
 from searchlab.cli.opening import open_library
+from searchlab.cli.option_names import name_options
 from searchlab.cli.overlapping import overlap
 from searchlab.cli.publishing import pull, push
 from searchlab.cli.reporting import diff, power, promote, report
@@ -75,6 +76,7 @@ for _command in (
     *(datasets, overlap, evaluate, verify),
     *(report, diff, power, compare),
 ):
+    name_options(_command)
     searchlab.add_command(_command)
 
 

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from searchlab.library.roots import Root
     from searchlab.search.queries import Query
 
-_COLORS = ("color_name", "color_hex", "color_tolerance", "palette")
+_SHADES = ("color_name", "color_hex", "palette")
+_COLORS = (*_SHADES, "color_tolerance")
 _PLACES = ("orientation", "source", "license_type", "photographer")
 _CONDITIONS = (*_COLORS, *_PLACES, "after_date", "before_date")
 _BY = ("text", "image", "photo_id", "text_alpha")
@@ -346,6 +347,17 @@ def search(data: Path, **options: Any) -> None:
 
 
 def _query(options: dict[str, Any]) -> Query:
+    given = given_options()
+    has_picture = options["image"] or options["photo_id"]
+    if "text_alpha" in given and not (options["text"] and has_picture):
+        msg = "--text-alpha goes with TEXT beside --image or --photo-id, got it alone; leave it out"
+        raise InputError(msg)
+    if "color_tolerance" in given and not any(options[name] for name in _SHADES):
+        msg = (
+            "--color-tolerance goes with --color-name, --color-hex or --palette, got it alone; "
+            "leave it out"
+        )
+        raise InputError(msg)
     from searchlab.search.filters.photo_filter import PhotoFilter
     from searchlab.search.queries import Query
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -11,6 +10,7 @@ from click.core import ParameterSource
 
 from searchlab.cli.database import database_option
 from searchlab.cli.extras import require_extra
+from searchlab.cli.option_names import with_options
 from searchlab.cli.options import EXISTING_FILE, data_option
 from searchlab.errors import InputError, SearchlabError
 
@@ -231,16 +231,9 @@ def serve(max_upload_mib: int, database_url: str | None, **options: Any) -> None
         run(settings)
     except SearchlabError as error:
         # Exit code 2 for every error here: the person who starts the server can mend it.
-        message = _with_option(str(error), click.get_current_context().command.params)
+        message = with_options(str(error), click.get_current_context().command.params)
         click.echo(f"searchlab: {message}", err=True)
         sys.exit(2)
-
-
-def _with_option(message: str, options: Sequence[click.Parameter]) -> str:
-    """Name the option that a message about a setting is about, as the command line has it."""
-    name, must, rest = message.partition(" must be ")
-    named = [option.opts[0] for option in options if option.name == name]
-    return f"{named[0]}{must}{rest}" if named else message
 
 
 def _check_shards(context: click.Context) -> None:

@@ -64,7 +64,7 @@ def test_an_empty_list_is_its_head(call):
         (("plan", "--account", "acme", "--plan", "gold"), InputError, "plan must be one of"),
         (("plan", "--account", "b", "--plan", "free"), NotFoundError, "searchlab accounts list"),
         (("link", "--account", "b"), NotFoundError, "`searchlab accounts create`"),
-        (("link", "--account", "acme", "--base-url", "x"), InputError, "base_url must be like"),
+        (("link", "--account", "acme", "--base-url", "x"), InputError, "--base-url must be like"),
         (("close", "--account", "b", "--yes"), NotFoundError, "got 'b'"),
         (("close", "--account", "acme"), InputError, "--yes must be given where nobody can be"),
     ],

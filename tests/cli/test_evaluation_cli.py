@@ -116,7 +116,7 @@ def test_metrics_and_configurations_of_a_file_are_taken(evaluate, tmp_path):
         (["--languages", "en,xx"], "got 'xx'"),
         (["--out", "/proc/none/here"], "--out must be a folder that can be written"),
         (["--languages", ""], "--languages must be among"),
-        (["--per-language", "0"], "per_language must be an integer from 1"),
+        (["--per-language", "0"], "--per-language must be an integer from 1"),
         (["--config", "/none.json"], "must hold a config as JSON"),
     ],
 )

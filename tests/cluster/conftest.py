@@ -1,11 +1,22 @@
 """What tests of the cluster share: an S3 server on this machine, and stores of every kind."""
 
+import gc
 import logging
 import uuid
+import warnings
 
 import pytest
 
 from searchlab.cluster.storage import Store
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_left_running():
+    """Drop what Ray says of processes that tests have killed, before another file hears of it."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 @pytest.fixture(scope="session")

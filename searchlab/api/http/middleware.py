@@ -23,7 +23,7 @@ from searchlab.api.http.admission import admit, look_up
 from searchlab.api.http.bodies import Message, Receive, discard_rest
 from searchlab.api.http.context import RequestContext, Services, attach, context_of
 from searchlab.api.http.cross_origin import CrossOrigin
-from searchlab.api.http.heads import App, Send
+from searchlab.api.http.heads import App, Send, answer_heads
 from searchlab.api.ops.logs import Log
 from searchlab.api.settings import API_PREFIX, MCP_PATH
 from searchlab.api.snapshots.encoded_photos import MEDIA_PREFIX
@@ -67,6 +67,7 @@ class Middleware:
             methods: Value of the header `Allow`, by path template.
         """
         self._app = app
+        self._answer = answer_heads(app)
         self._methods = methods
         self._state = state
         self._log = log
@@ -91,7 +92,7 @@ class Middleware:
             await send({"type": "websocket.close", "code": 1000})
             return
         handled = _Request(self.services, self._log, self._methods, scope, receive, send)
-        await handled.run(self._app)
+        await handled.run(self._answer)
 
 
 class _Request:

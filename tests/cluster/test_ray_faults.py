@@ -1,7 +1,7 @@
 """Nodes killed on a cluster of several: answers of one machine, or an error in time, and recovery.
 
 These are a few of the points that `benchmarks.cluster.bench_faults` makes and records; embedding
-on nodes that die is in `test_runners`.
+on nodes that die is in `test_ray_runners`.
 """
 
 from contextlib import closing

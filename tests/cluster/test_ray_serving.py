@@ -9,7 +9,6 @@ import time
 from types import SimpleNamespace
 
 import numpy as np
-import psutil
 import pytest
 from PIL import Image
 
@@ -129,15 +128,11 @@ def names_of_actors():
     return sorted(one["name"] for one in named if one["namespace"] == "searchlab")
 
 
-def a_process_of_an_actor(cluster):
-    """The process of some shard of this cluster, whichever others there are on this machine."""
-    for node in cluster.list_all_nodes():
-        raylet = psutil.Process(node.all_processes["raylet"][0].process.pid)
-        for process in raylet.children():
-            if "ray::ShardServer" in " ".join(process.cmdline()):
-                return process.pid
-    msg = "no node of the cluster has the process of a shard"
-    raise LookupError(msg)
+def a_process_of_an_actor():
+    import ray
+
+    actor = ray.get_actor(names_of_actors()[0], namespace="searchlab")
+    return ray.get(actor.__ray_call__.remote(lambda _actor: os.getpid()))
 
 
 def kill(name, *, restart):
@@ -185,10 +180,11 @@ def test_a_shard_that_is_gone_for_good_is_started_anew(cluster, data):
 
 @pytest.mark.slow
 def test_a_shard_that_answers_nobody_is_a_503_in_time_and_the_server_not_ready(cluster, data):
+    wait_until(lambda: not names_of_actors(), at_most_s=120)  # those of the server before
     on = ("--on", f"ray:{cluster.address}", "--shard-cpus", 0.1, "--shard-timeout", 2)
     with asking(data, *on) as there:
         assert there.get("/ready")[0] == 200
-        process = a_process_of_an_actor(cluster)
+        process = a_process_of_an_actor()
         os.kill(process, signal.SIGSTOP)
         try:
             started = time.monotonic()
