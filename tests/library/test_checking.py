@@ -1,4 +1,4 @@
-"""A library read through: states that are kept, databases, and disks that cannot be written."""
+"""A library read through: the state in force, databases, and disks that cannot be written."""
 
 import sqlite3
 from contextlib import closing

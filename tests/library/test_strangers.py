@@ -85,6 +85,7 @@ def compiled(tmp_path_factory):
 
 
 def test_mutated_files_are_answered_from_or_refused(tmp_path):
+    """As it is served: where no kernel notices; the test below does the same for every kind."""
     fuzz(tmp_path, "clustered", 200_000, COUNT // 2)
 
 

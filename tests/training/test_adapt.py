@@ -38,12 +38,6 @@ QUICK = TrainingSettings(rounds=6)
 APART = "tiles:1:0.7"
 
 
-@pytest.fixture(scope="module")
-def indexed(tmp_path_factory):
-    """Where the library lies that each test gets a copy of."""
-    return tmp_path_factory.mktemp("indexed") / "library"
-
-
 @pytest.fixture
 def library(indexed, tmp_path, tiles_models, tiles_photos):
     """240 pictures, indexed by a model whose words lie apart from its pictures."""

@@ -20,12 +20,6 @@ pytestmark = pytest.mark.slow
 OLD, NEW = "tiles:1", "tiles:2"
 
 
-@pytest.fixture(scope="module")
-def indexed(tmp_path_factory):
-    """The folder of a library that is indexed once, by the first test that needs it."""
-    return tmp_path_factory.mktemp("indexed") / "library"
-
-
 @pytest.fixture
 def library(indexed, tmp_path, tiles_models, tiles_photos):
     """240 pictures under a model that lies in the library's folder."""
