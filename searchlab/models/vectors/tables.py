@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,8 @@ from numpy.typing import NDArray
 
 from searchlab.errors import InputError, MissingExtraError, NotFoundError, quote
 
+_BYTE_ORDER_MARK: Final = "\ufeff"
+_SURROGATES: Final = re.compile("[\ud800-\udfff]")
 SUFFIXES: Final = (".npy", ".npz", ".parquet", ".safetensors")
 IDS: Final = (
     *("id", "ids", "photo_id", "file", "file_name", "filename", "filepath", "path", "image_path"),
@@ -285,19 +288,19 @@ def write_table(
         The files that were written.
 
     Raises:
-        InputError: There is no such kind, or a name that has a line break.
+        InputError: There is no such kind, or it cannot keep a name: `npy` none with a line break,
+            `npz` none that ends with NUL, `parquet` none that is no Unicode.
         MissingExtraError: The kind needs a package that is not installed.
     """
     ids, vectors = ("texts", "text_vectors") if stem == "texts" else ("ids", "vectors")
     path = folder / f"{stem}.{kind}"
+    _refuse_names(names, kind)
     if kind == "npy":
-        broken = [name for name in names if "\n" in name or "\r" in name]
-        if broken:
-            msg = f"a name in {stem}.txt must be one line, got {quote(broken[0])}; write npz"
-            raise InputError(msg)
         np.save(path, rows)
         beside = path.with_suffix(".txt")
         lines = "".join(f"{name}\n" for name in names)
+        if lines.startswith(_BYTE_ORDER_MARK):  # a reader takes the first one for none of the name
+            lines = _BYTE_ORDER_MARK + lines
         beside.write_bytes(lines.encode("utf-8", "surrogateescape"))
         return [path, beside]
     if kind == "npz":
@@ -323,6 +326,20 @@ def write_table(
         msg = f"vectors must be written as npy, npz, parquet or safetensors, got {quote(kind)}"
         raise InputError(msg)
     return [path]
+
+
+def _refuse_names(names: Iterable[str], kind: str) -> None:
+    """Refuse names that a kind of file would give back as others."""
+    for name in names:
+        if kind == "npy" and ("\n" in name or "\r" in name):
+            msg = f"a name in a list of lines must be one line, got {quote(name)}; write npz"
+        elif kind == "npz" and name.endswith("\0"):
+            msg = f"a name in an npz file must not end with NUL, got {quote(name)}; write npy"
+        elif kind == "parquet" and not name.isascii() and _SURROGATES.search(name):
+            msg = f"a name in a parquet file must be Unicode, got {quote(name)}; write npy"
+        else:
+            continue
+        raise InputError(msg)
 
 
 def bytes_to_row(data: bytes) -> NDArray[Any]:
