@@ -1,4 +1,4 @@
-"""What quick runs leave out, what runs first, and the second chance of slow tests."""
+"""What quick runs leave out, which examples are drawn, what runs first, and who runs twice."""
 
 import gc
 import os
@@ -25,12 +25,17 @@ KERNELS = (
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
+# Every run draws the same examples, so that a test fails by what was changed, not by luck. New ones
+# are sought with `--hypothesis-profile=explore`. No example fails for being slow.
+settings.register_profile("whole", deadline=None, derandomize=True)
+settings.register_profile("quick", deadline=None, derandomize=True, max_examples=20)
+settings.register_profile("explore", deadline=None)
+
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let no example fail for being slow, and quick runs draw fewer than most tests would."""
-    settings.register_profile("whole", deadline=None)
-    settings.register_profile("quick", deadline=None, max_examples=20)
-    settings.load_profile("quick" if is_quick(config) else "whole")
+    """Choose how many examples are drawn, and compile what all workers need."""
+    chosen: str | None = config.getoption("hypothesis_profile")
+    settings.load_profile(chosen or ("quick" if is_quick(config) else "whole"))
     gc.set_threshold(200_000, 50, 100)  # what is collected stays, and is walked through in vain
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         # A worker has a processor: threads of its libraries would wait for those of the others.

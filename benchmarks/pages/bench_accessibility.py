@@ -10,13 +10,13 @@ which nobody but a person can decide; and the version of axe-core. Needs Chromiu
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks.common.chromium import launch
 from benchmarks.common.recording import bench_parser, on_record, record
 from benchmarks.pages.bench_pages import CLI, index, serving
 from searchlab.evaluation.provenance.manifest import make_manifest
@@ -66,14 +66,10 @@ def main() -> None:
     options = parser.parse_args()
     if on_record(options, BENCHMARK, NAME) is not None:
         return
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        msg = "chromium must be installed, got none"
-        raise SystemExit(msg)
     with tempfile.TemporaryDirectory() as scratch:
         library = options.data or index(Path(scratch), n_photos=12 if options.smoke else None)
         with serving(library) as address:
-            rows = list(ask(chromium, address, sign_in_link(library, address), options.smoke))
+            rows = list(ask(address, sign_in_link(library, address), options.smoke))
     passed = {rule for row in rows for rule in row["passed"]}
     values = {
         "parameters": {"rules": list(RULES), "windows": list(WINDOWS)},
@@ -99,14 +95,12 @@ def sign_in_link(library: Path, address: str) -> str:
     return done.stdout.split()[-1]
 
 
-def ask(chromium: str, address: str, link: str, smoke: bool) -> Iterator[dict[str, Any]]:
+def ask(address: str, link: str, smoke: bool) -> Iterator[dict[str, Any]]:
     """Ask axe about each page in each window."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=chromium, args=["--no-sandbox", "--disable-dev-shm-usage"]
-        )
+        browser = launch(playwright)
         person = browser.new_context(base_url=address)
         names = prepare(person.new_page(), link)
         for window, how in WINDOWS.items():

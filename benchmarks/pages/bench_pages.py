@@ -13,7 +13,6 @@ weighed, and the record says so.
 from __future__ import annotations
 
 import re
-import shutil
 import signal
 import statistics
 import subprocess
@@ -27,6 +26,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from benchmarks.common.chromium import find_chromium, launch
 from benchmarks.common.demo_photos import some_photos
 from benchmarks.common.recording import bench_parser, on_record, record
 from searchlab.evaluation.provenance.manifest import make_manifest
@@ -41,7 +41,6 @@ WORDS = (
 PAGES = {"search": "/?q={q}", "everything": "/?after_date=1900-01-01", "start": "/"}
 _READY = re.compile(r"(http://[\d.]+:\d+)")
 _WINDOW: Any = {"width": 1280, "height": 900}
-_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 MEANINGS = {
     "html_bytes": "the HTML of the page, not compressed",
     "search, html_ms": "from the click on the search button until all HTML is there",
@@ -117,7 +116,7 @@ def main() -> None:
     options = parser.parse_args()
     if on_record(options, BENCHMARK, options.name) is not None:
         return
-    chromium = next((path for name in _BROWSERS if (path := shutil.which(name))), None)
+    chromium = find_chromium()
     with tempfile.TemporaryDirectory() as scratch:
         library = options.data or index(Path(scratch), n_photos=12 if options.smoke else None)
         with serving(library) as address:
@@ -125,7 +124,7 @@ def main() -> None:
                 name: len(read(address + path.format(q="a+castle"))) for name, path in PAGES.items()
             }
             words = WORDS[:1] if options.smoke else WORDS
-            measured = [] if chromium is None else list(time_searches(chromium, address, words))
+            measured = [] if chromium is None else list(time_searches(address, words))
     metrics: dict[str, float] = {f"{name}, html_bytes": n for name, n in weights.items()}
     for figure in [name for name in (measured[0] if measured else {}) if name != "words"]:
         values = [run[figure] for run in measured]
@@ -192,14 +191,12 @@ def read(address: str) -> bytes:
     return body
 
 
-def time_searches(chromium: str, address: str, words: Sequence[str]) -> Iterator[dict[str, Any]]:
+def time_searches(address: str, words: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Search in a browser by clicks, then by addresses; the first click is not counted."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=chromium, args=["--no-sandbox", "--disable-dev-shm-usage"]
-        )
+        browser = launch(playwright)
         page = browser.new_page(viewport=_WINDOW)
         page.add_init_script(_WATCH)
         page.goto(address, wait_until="networkidle")

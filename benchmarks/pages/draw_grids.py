@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import base64
 import html
-import shutil
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 import searchlab
+from benchmarks.common.chromium import launch
 from searchlab.config import USUAL
 from searchlab.models.shipped_calibration import calibrate
 from searchlab.search.engine import SearchEngine
@@ -116,9 +116,7 @@ def main() -> None:
             )
             for config in (with_words, replace(with_words, words=None))
         )
-        browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
-        )
+        browser = launch(playwright)
         page = browser.new_page(viewport={"width": 824, "height": 600})
         for name, engine, groups in (
             ("ten_languages", served, TEN_LANGUAGES),

@@ -10,7 +10,6 @@ signed in; the reference with an open form. Needs Chromium.
 from __future__ import annotations
 
 import argparse
-import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
+from benchmarks.common.chromium import launch
 from benchmarks.pages.bench_accessibility import prepare, sign_in_link
 from benchmarks.pages.bench_pages import index, serving
 
@@ -47,9 +47,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         library = options.data or index(Path(scratch), n_photos=None)
         with serving(library) as address, sync_playwright() as playwright:
-            browser = playwright.chromium.launch(
-                executable_path=shutil.which("chromium"), args=["--no-sandbox"]
-            )
+            browser = launch(playwright)
             person = browser.new_context(base_url=address)
             names = prepare(person.new_page(), sign_in_link(library, address))
             collect(person.pages[0], names["collection"])

@@ -259,7 +259,7 @@ def test_bodies_that_wait_hold_little_memory_however_many_come(library, server, 
     head = f'--{boundary}\r\nContent-Disposition: form-data; name="image"; filename="a"\r\n\r\n'
     picture = encoded(Image.new("RGB", (90, 60)), "PNG") + bytes(9_000_000)
     base = resident_mib(worker)
-    most = base
+    most, taken = base, 0
     with contextlib.ExitStack() as stack:
         for account in range(8):
             key = create_key(library, account=f"waits-{account}", plan="growth")
@@ -273,10 +273,12 @@ def test_bodies_that_wait_hold_little_memory_however_many_come(library, server, 
                 client.settimeout(2)
                 with contextlib.suppress(OSError):  # refused, and no longer read
                     client.sendall(request + picture)
+                    taken += 1
                 most = max(most, resident_mib(worker))
         assert others() == {}
         most = max(most, resident_mib(worker))
-    assert base + 100 < most < base + 400
+    assert taken >= 30  # more than there is room for, or nothing was tried
+    assert most < base + 400
     wait_until(lambda: resident_mib(worker) < base + 150)
 
 

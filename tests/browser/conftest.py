@@ -4,10 +4,11 @@ import os
 
 import pytest
 
-from tests.support.browsing import Watched, find_chromium, launched
+from benchmarks.common.chromium import find_chromium
+from tests.support.browsing import Watched, launched
 from tests.support.spec_server import corpus
 
-_MISSING = "a browser is needed: install Chromium (`apt-get install chromium`)"
+_MISSING = "a browser is needed: install Chromium (`apt-get install chromium-headless-shell`)"
 
 
 @pytest.fixture(scope="module")

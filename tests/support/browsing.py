@@ -1,31 +1,22 @@
 """A real browser at a real server: pages whose requests, console and accessibility are watched."""
 
-import os
-import shutil
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from playwright.sync_api import sync_playwright
 
+from benchmarks.common.chromium import launch
+
 AXE = Path(__file__).parents[1] / "browser" / "vendored" / "axe.min.js"
-NAMES = ("chromium", "chromium-browser", "google-chrome")
 WIDTHS = (320, 390, 1280, 1920)
-
-
-def find_chromium():
-    """Return the path of a Chromium of this machine; None if it has none."""
-    named = os.environ.get("SEARCHLAB_CHROMIUM")
-    return named or next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
 @contextmanager
 def launched():
     """Run Chromium for as long as the block lasts."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=find_chromium(), args=["--no-sandbox", "--disable-dev-shm-usage"]
-        )
+        browser = launch(playwright)
         try:
             yield browser
         finally:
