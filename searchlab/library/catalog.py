@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from searchlab.models.hybrid import HybridEmbedder
 from searchlab.models.protocol import Embedder, Embeddings
 from searchlab.models.vectors.names import NamedPhoto
 from searchlab.photos.descriptions import Sight
+from searchlab.photos.metadata import merge_records
 from searchlab.photos.photo import photo_id_of
 from searchlab.photos.sidecar import Skipped
 from searchlab.photos.table import PhotoTable
@@ -63,10 +65,18 @@ def identify(
             continue
         if other.sha256 == picture.sha256:
             copies += 1
+            by_id[photo_id] = _with_words_of(other, picture)
         else:
             reason = f"its source_photo_id is also that of {other.path.name}, which counts"
             problems.append(Skipped(str(picture.path), reason))
     return by_id, problems, copies
+
+
+def _with_words_of(picture: Picture, copy: Picture) -> Picture:
+    """Add what is written about a copy where nothing is about the photo, but to none of a dump."""
+    if isinstance(picture.record, SourceRecord) or isinstance(copy.record, SourceRecord):
+        return picture
+    return replace(picture, beside=merge_records([picture.beside, copy.record, copy.beside]))
 
 
 def id_of_picture(picture: Picture, roots: Sequence[Root]) -> str:

@@ -58,6 +58,11 @@ class Root:
         """Whether a dump has no byte, or its folder no file."""
         return not self.place.stat().st_size or not any(self.folder.iterdir())
 
+    @property
+    def has_records(self) -> bool:
+        """Whether the sidecar file that was named for it is there, if one was."""
+        return self.records is None or _is_file(self.records)
+
     def sidecar(self) -> Path | None:
         """Return the sidecar file of this folder, or None."""
         if self.is_dump:

@@ -20,6 +20,7 @@ from searchlab.photos.sidecar import NO_RECORD, Record, Skipped, read_records
 from searchlab.progress import Progress
 
 _BATCH = 256
+_RECORDS = "put the file back, or name another one with --records, an empty one for none"
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Scan:
     Attributes:
         pictures: By path, in order.
         problems: Files and lines that were skipped.
-        missing: Roots that are not there.
+        missing: Roots that are not there, or whose records are not.
     """
 
     pictures: list[Picture] = field(default_factory=list)
@@ -73,8 +74,13 @@ def scan_roots(roots: Iterable[Root], cache: ContentCache, progress: Progress) -
     """
     scan = Scan()
     seen: set[Path] = set()
-    reachable = [root for root in roots if root.is_there]
+    reachable = [root for root in roots if root.is_there and root.has_records]
     scan.missing += [root for root in roots if root not in reachable]
+    scan.problems += [
+        Skipped(str(root.records), f"is not there: {root.folder} stays as it was; {_RECORDS}")
+        for root in scan.missing
+        if root.is_there and root.records
+    ]
     _scan_dumps([root for root in reachable if root.is_dump], scan, seen, cache, progress)
     folders = [root for root in reachable if not root.is_dump]
     sidecars = {root.sidecar() for root in folders}

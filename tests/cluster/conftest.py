@@ -21,7 +21,9 @@ def nothing_left_running():
 
 @pytest.fixture(scope="session")
 def s3_server():
-    server_of = pytest.importorskip("moto.server", reason="moto[s3,server] is not installed")
+    server_of = pytest.importorskip(
+        "moto.server", reason="moto, flask and flask-cors are not installed"
+    )
     pytest.importorskip("s3fs", reason="s3fs is not installed: pip install 'searchlab[cluster]'")
     server = server_of.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     logging.getLogger("werkzeug").setLevel(logging.WARNING)

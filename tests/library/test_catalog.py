@@ -1,6 +1,7 @@
 """A photo's identity and its row: what the record and the picture say, and nothing more."""
 
 import datetime
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from searchlab.library.catalog import (
 )
 from searchlab.library.roots import Root
 from searchlab.photos.photo import photo_id_of
+from searchlab.photos.sidecar import Record
 from tests.support.catalog_world import RED, TALL_BLUE, Tagging, digest_of
 
 
@@ -40,6 +42,19 @@ def test_of_copies_the_first_counts_and_the_rest_are_counted(shot, root):
     pictures = [shot("a.jpg", "same"), shot("b.jpg", "same"), shot("c.jpg", "same")]
     pictures_by_id, problems, copies = identify(pictures, [root])
     assert list(pictures_by_id.values()) == pictures[:1]
+    assert (problems, copies) == ([], 2)
+
+
+def test_what_is_written_about_a_copy_is_kept_where_nothing_is_about_the_photo(shot, root):
+    pictures = [
+        shot("a.jpg", "same", place="Faro"),
+        shot("b.jpg", "same", title="Helga's birthday", place="Lagos"),
+        replace(shot("c.jpg", "same", title="A cake"), beside=Record(tags=("helga",))),
+    ]
+    pictures_by_id, problems, copies = identify(pictures, [root])
+    [photo] = pictures_by_id.values()
+    assert (photo.path.name, photo.record) == ("a.jpg", Record(place="Faro"))
+    assert (photo.beside.title, photo.beside.tags) == ("Helga's birthday", ("helga",))
     assert (problems, copies) == ([], 2)
 
 

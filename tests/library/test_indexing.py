@@ -1,6 +1,7 @@
 """Indexing: the library follows what changes in its folders, and embeds nothing twice."""
 
 import datetime
+import shutil
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -8,6 +9,7 @@ import pytest
 from PIL import Image
 
 from searchlab.library import catalog
+from searchlab.library.roots import check_root
 from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.queries import Query
 from tests.support import library_world
@@ -147,6 +149,22 @@ def test_an_edited_record_changes_the_photo_without_embedding(
     assert hit.photo.attribution["plain"] == "“Fox” (cc0)"
     assert ids_by_name(library) == before
     assert sum(embedded) == 1
+
+
+def test_records_that_are_gone_leave_their_folder_as_it_was_and_stop_no_other(
+    put, index, library, photos, tmp_path
+):
+    put("a.png", 1)
+    records = tmp_path / "records.jsonl"
+    records.write_text('{"file": "a.png", "title": "Fox"}')
+    index(check_root(photos, records=records))
+    records.unlink()
+    other = tmp_path / "other"
+    other.mkdir()
+    shutil.copy(put("../b.png", 2), other)
+    report = index(check_root(other))
+    assert (report.added, report.removed, report.missing) == (1, 0, [photos])
+    assert ranked(library, Query(text="fox"))[0] == "a.png"
 
 
 def test_bad_files_are_reported_by_every_run_and_stop_nothing(put, index, photos):

@@ -327,10 +327,15 @@ def test_a_missing_root_is_told_and_the_others_are_walked(look, photos, tmp_path
     assert scan.missing == [gone]
 
 
-def test_a_root_whose_named_records_are_gone_is_an_input_error(look, photos):
+def test_a_root_whose_named_records_are_gone_is_told_and_the_others_are_walked(look, photos):
     put(photos / "a.png", b"A")
-    with pytest.raises(InputError, match=r"gone\.jsonl"):
-        look(Root(photos, photos / "gone.jsonl"))
+    put(photos.parent / "others" / "b.png", b"B")
+    root = Root(photos, photos / "gone.jsonl")
+    scan = look(root, Root(photos.parent / "others"))
+    assert (names(scan), scan.missing) == (["b.png"], [root])
+    [problem] = scan.problems
+    assert problem.where == str(photos / "gone.jsonl")
+    assert "stays as it was; put the file back" in problem.reason
 
 
 def test_check_root_resolves_links_and_dots(photos, tmp_path):

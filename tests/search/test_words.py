@@ -12,6 +12,7 @@ from searchlab.search.words import index as words_index
 from searchlab.search.words import matches as words_matches
 from searchlab.search.words import segment
 from searchlab.search.words.fields import SHOWN_FIELDS
+from searchlab.search.words.languages import LANGUAGES, content_words, language_of
 from searchlab.search.words.terms import terms_of, words_of
 from tests.support.examples import examples
 
@@ -137,6 +138,65 @@ def test_a_title_that_is_a_file_name_is_found_as_a_whole(described):
     _, index = described({"title": "Lake.jpg"}, "Lake")
     matches = index.match("lake.jpg")
     assert matches.whole.tolist() == [True, True]
+
+
+def test_the_file_of_a_photo_is_found_beside_a_title_that_is_the_name_of_another(described):
+    _, index = described({"title": "P1010042"}, {"file": "P1010042.jpg"})
+    for query in ("P1010042", "p1010042", "P1010042.jpg"):
+        assert index.match(query).whole.tolist() == [True, True], query
+
+
+@pytest.mark.parametrize(
+    ("name", "query"),
+    [
+        ("WhatsApp Images", "whatsapp"),
+        ("GoPro_001", "gopro"),
+        ("McDonald wedding", "mcdonald"),
+        ("Отпуск2023", "отпуск"),
+        ("Отпуск2023", "отпуск 2023"),
+        ("E\u0301te\u03012023", "été"),
+        ("ΚαλοκαίριΘάλασσα2021", "θάλασσα"),
+    ],
+)
+def test_a_name_is_found_by_its_parts_and_without_its_capitals(described, name, query):
+    _, index = described({"folder": name}, {"file": f"{name}.jpg"}, "a lake", {"title": "2023"})
+    assert index.match(query).coverage[:2] == pytest.approx([0.6, 0.8])  # all words, by field
+    assert index.match(query).rows[:2].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("query", "language"),
+    [
+        ("red door", None),
+        ("red van", None),
+        ("mint leaves", None),
+        ("father son", None),
+        ("ten apples", None),
+        ("de hond en de kat van mijn oma", "dutch"),
+        ("een hond door het raam", "dutch"),
+    ],
+)
+def test_an_english_noun_tells_of_no_other_language_alone(query, language):
+    told = language_of(words_of(query))
+    assert (None if told is None else LANGUAGES[told]) == language
+    content = {word.text for word in content_words(words_of(query))}
+    assert content.isdisjoint({"van", "door"}) if language else content == {*query.split()}
+
+
+def test_a_title_with_an_english_noun_is_read_as_english(described):
+    _, index = described(
+        "Red door", "Red rose in the garden", "The oak", "Two blue doors of a barn"
+    )
+    matches = index.match("red doors")
+    assert matches.rows[matches.coverage.argmax()] == 0
+    assert matches.coverage.max() == pytest.approx(1, abs=0.2)
+
+
+def test_apostrophes_that_are_letters_part_words_as_others_do(described):
+    titles = ("Oʻzbekiston", "Кам\u02bcянець", "Кам’янець")
+    _, index = described(*titles)
+    assert rows_of(index, "o'zbekiston") == [0]
+    assert rows_of(index, "кам'янець") == [1, 2]
 
 
 def test_a_photo_id_as_a_file_name_is_no_words(described):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.search.words.languages import LANGUAGES, OF_SCRIPT
+from searchlab.search.words.languages import DOUBLE, LANGUAGES, OF_DOUBLE, OF_SCRIPT
 from searchlab.search.words.vocabulary import Known
 
 DESCRIPTION = 1
@@ -39,9 +39,10 @@ def tell_languages(
     in_sentence = text_fields[text_of] <= DESCRIPTION
     languages, owners = known.languages.of(known.words[in_sentence])
     docs = text_docs[text_of[in_sentence]][owners]
-    weights = np.where(languages < 0, OF_SCRIPT, 1.0)
-    places = docs * len(LANGUAGES) + np.where(languages < 0, ~languages, languages)
+    weights = np.where(languages < 0, OF_SCRIPT, np.where(languages < DOUBLE, 1.0, OF_DOUBLE))
+    places = docs * len(LANGUAGES) + np.where(languages < 0, ~languages, languages % DOUBLE)
     votes = np.bincount(places, weights, minlength=n_docs * len(LANGUAGES))
+    votes[(votes >= OF_DOUBLE) & (votes < 1)] = 0
     votes = votes.reshape(n_docs, len(LANGUAGES))
     return np.where(votes.max(axis=1) > 0, votes.argmax(axis=1), -1)
 
@@ -57,7 +58,7 @@ def content_lengths(
     texts = np.repeat(np.arange(len(text_sizes)), text_sizes)
     languages, owners = known.languages.of(known.words)
     of_text = texts[owners]
-    is_function = languages == told[text_docs[of_text]]
+    is_function = languages % DOUBLE == told[text_docs[of_text]]
     is_function &= languages >= 0
     n_content = text_sizes - np.bincount(of_text[is_function], minlength=len(text_sizes))
     n_content = np.minimum(np.where(n_content > 0, n_content, text_sizes), _MOST_WORDS)

@@ -120,14 +120,19 @@ class _Writer:
     def _read(self, one: Written) -> Sequence[int]:
         """Return the numbers of a text's words; keep what a whole query finds it by."""
         field, text, is_name = one
-        cut = words_of_name(text) if is_name else words_of(text)
+        cut = words_of(text)
+        spellings = [cut]
+        if is_name and (parts := words_of_name(text)) != cut:
+            spellings.append(parts)
+            cut = [*cut, *(part for part in parts if part not in cut)]
         words = self._vocabulary.read(cut)
         if field in _PLACE_OF_WHOLE:
-            whole = " ".join(cut) if text.isascii() else whole_of(cut)
-            if cut and len(whole) <= _MAX_WHOLE:
-                self._whole_hashes.append(hash_of(whole))
-                place = len(self._digests) << WHOLE_BITS | _PLACE_OF_WHOLE[field]
-                self._whole_docs.append(place)
+            place = len(self._digests) << WHOLE_BITS | _PLACE_OF_WHOLE[field]
+            for one_way in filter(None, spellings):
+                whole = " ".join(one_way) if text.isascii() else whole_of(one_way)
+                if len(whole) <= _MAX_WHOLE:
+                    self._whole_hashes.append(hash_of(whole))
+                    self._whole_docs.append(place)
         elif len(self._again) < _REMEMBERED and min(words, default=0) >= 0:
             self._again[one] = array("i", words)
         return words

@@ -38,6 +38,18 @@ _IN_SCRIPTS = {language for *_, languages in _SCRIPTS for language in languages}
 OF_SCRIPT = 1e-6
 """What the script of a word counts beside a function word, where a language is chosen."""
 
+OF_DOUBLE = 0.1
+"""What a function word counts that is a common English noun too: others must tell its language."""
+
+DOUBLE = 2**10
+"""Added to the places of languages by such words; see `languages_of_word`."""
+
+# "red door" is not Dutch, nor "mint leaves" Hungarian.
+_ALSO_ENGLISH = frozenset(
+    {"ant", "bat", "care", "door", "mint", "need", "par", "pod", "see", "sit", "son", "sub"}
+    | {"ten", "van"}
+)
+
 _stemming = threading.local()
 
 
@@ -74,9 +86,12 @@ def languages_of_word(word: str) -> tuple[int, ...]:
 
     Returns:
         Places in `LANGUAGES`; those of a script that few languages share are negative, less one:
-        they count where no function word does.
+        they count where no function word does. Those of words that mean something in English have
+        `DOUBLE` added: they count where another word tells of the same language.
     """
     known = _languages_by_word().get(word, ())
+    if word in _ALSO_ENGLISH:
+        return tuple(number + DOUBLE for number in known)
     return known or (() if word.isascii() else tuple(~number for number in _of_script(word)))
 
 
@@ -89,10 +104,13 @@ def choose_language(languages: Iterable[tuple[int, ...]]) -> int | None:
     counts: dict[int, float] = {}
     for some in languages:
         for number in some:
-            if number >= 0:
+            if number >= DOUBLE:
+                counts[number - DOUBLE] = counts.get(number - DOUBLE, 0) + OF_DOUBLE
+            elif number >= 0:
                 counts[number] = counts.get(number, 0) + 1
             else:
                 counts[~number] = counts.get(~number, 0) + OF_SCRIPT
+    counts = {number: count for number, count in counts.items() if not OF_DOUBLE <= count < 1}
     return max(counts, key=lambda number: (counts[number], -number)) if counts else None
 
 

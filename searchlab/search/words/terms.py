@@ -22,14 +22,13 @@ _UNSPACED = (
 _PARTS = re.compile(f"[{_UNSPACED}]+|[^{_UNSPACED}]+")
 _ASCII_WORDS = re.compile(r"[a-z0-9]+").findall
 _DIGIT = re.compile(r"\d")
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])")
 _PICTURE_FILE = re.compile(
     r"(?<=\w)\.(?:jpe?g|png|webp|gif|tiff?|bmp|heic|heif|avif|jxl)(?!\S)", re.IGNORECASE
 )
 MAX_TERM_LENGTH = 64
 """Characters of a word that count; what is longer is no word where words have spaces."""
 
-RULES = 2
+RULES = 3
 """Counts up when a text becomes other terms, so that no segment keeps those of before."""
 
 # What may stand within a word; what shows as a gap, or is a place to break, ends it.
@@ -44,6 +43,7 @@ _DROPPED = re.compile(
     "\u06e7\u06e8\u06ea-\u06ed\u1ab0-\u1aff\u1dc0-\u1dff\u200b-\u200f\u202a-\u202e\u2060-\u2069"
     "\u20d0-\u20ff\ufe00-\ufe0f\ufe20-\ufe2f\ufeff]"
 )
+_LETTERS_ALIKE = str.maketrans("ʼʻ", "''")  # apostrophes that count as letters
 _ALIKE = str.maketrans(
     dict(zip("øđðłħŧıŋ‐‑‒–—―‘’ʼʻ′", "oddlhtin------'''''", strict=True))
     | {"æ": "ae", "œ": "oe", "þ": "th"}
@@ -85,6 +85,15 @@ def _word_pattern() -> re.Pattern[str]:
     return re.compile(f"[^\\W_{marks}][^\\W_{marks}]*(?:[{marks}]+[^\\W_]*)*")
 
 
+@lru_cache(maxsize=1)
+def _name_pattern() -> re.Pattern[str]:
+    letters = [chr(point) for point in range(0x41, 0x1_0000) if chr(point).isalpha()]
+    small = "".join(letter for letter in letters if letter.islower())
+    capital = "".join(letter for letter in letters if letter.isupper())
+    letter = r"[^\W\d_]"
+    return re.compile(rf"(?<=[{small}])(?=[{capital}])|(?<={letter})(?=\d)|(?<=\d)(?={letter})")
+
+
 def words_of(text: str) -> list[str]:
     """Cut a text into words, in lower case, with their accents.
 
@@ -96,7 +105,7 @@ def words_of(text: str) -> list[str]:
         if len(text) <= MAX_TERM_LENGTH:
             return words
         return [word for word in words if len(word) <= MAX_TERM_LENGTH]
-    text = unicodedata.normalize("NFC", _WITHIN.sub("", text)).lower()
+    text = unicodedata.normalize("NFC", _WITHIN.sub("", text)).translate(_LETTERS_ALIKE).lower()
     # Of the Turkish capital İ a dot is left, which "i" has already.
     words = _word_pattern().findall(text.replace("i\u0307", "i"))
     if len(text) <= MAX_TERM_LENGTH or max(map(len, words), default=0) <= MAX_TERM_LENGTH:
@@ -119,10 +128,10 @@ def _shortened(word: str) -> list[str]:
 def words_of_name(name: str) -> list[str]:
     """Cut a name of a file or folder into words: also where capitals or digits begin.
 
-    >>> words_of_name("SunsetBeach_2023-IMG0042")
-    ['sunset', 'beach', '2023', 'img', '0042']
+    >>> words_of_name("SunsetBeach_2023-IMG0042"), words_of_name("Été2023")
+    (['sunset', 'beach', '2023', 'img', '0042'], ['été', '2023'])
     """
-    return words_of(_CAMEL.sub(" ", name))
+    return words_of(_name_pattern().sub(" ", unicodedata.normalize("NFC", name)))
 
 
 def words_of_query(text: str, is_written: Callable[[str], bool]) -> list[str]:
