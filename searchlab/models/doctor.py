@@ -92,6 +92,8 @@ def _examine_lengths(model: Embedder) -> Finding:
         rows = model.encode_images([canary_image(1, size=64)])
         lengths += np.linalg.norm(np.asarray(rows), axis=1).tolist()
     lengths = [length for length in lengths if length]  # what says nothing has a row of zeros
+    if not lengths:
+        return Finding("length of rows", "note", "there is nothing that it embeds")
     spread = max(lengths) - min(lengths)
     if max(abs(length - 1) for length in lengths) < 1e-3:
         return Finding("length of rows", "sound", "1")

@@ -7,6 +7,7 @@ from PIL import Image
 from searchlab.models import load_model
 from searchlab.models.contract import construct_model
 from searchlab.models.doctor import examine
+from searchlab.models.vectors.writing import write_vectors
 
 pytestmark = pytest.mark.slow
 
@@ -99,6 +100,12 @@ def test_what_ships_is_not_suspect_by_itself(spec):
     findings = examine(construct_model(spec))
     suspects = [str(finding) for finding in findings if finding.verdict == "suspect"]
     assert suspects == []
+
+
+def test_vectors_without_a_model_are_sound(tmp_path):
+    write_vectors(tmp_path / "v", ["a.jpg", "b.jpg"], np.eye(2, 4, dtype=np.float32))
+    findings = [*examine(load_model(f"vectors:{tmp_path / 'v'}"))]
+    assert {finding.verdict for finding in findings} <= {"sound", "note"}
 
 
 def test_swapped_channels_are_told_in_a_sentence_that_can_be_read():

@@ -148,6 +148,15 @@ def test_a_text_needs_neither_torch_nor_an_image_tower(spec):
     assert done.stdout.strip() == "[]"
 
 
+def test_an_export_keeps_its_whole_path(request, monkeypatch):
+    pytest.importorskip("onnx", exc_type=ImportError)
+    folder = request.getfixturevalue("onnx_folder")
+    monkeypatch.chdir(folder.parent)
+    monkeypatch.setenv("HOME", str(folder.parent))
+    for spec in (f"onnx:{folder.name}", f"onnx:~/{folder.name}"):
+        assert load_model(spec).name == f"onnx:{folder.resolve()}"
+
+
 def test_a_text_leaves_the_image_tower_of_an_export_unread(request):
     pytest.importorskip("onnx", exc_type=ImportError)
     folder = request.getfixturevalue("onnx_folder")

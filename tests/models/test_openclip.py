@@ -155,11 +155,13 @@ def test_loading_leaves_logging_alone(open_clip):
     assert logging.getLogger().handlers == before
 
 
-def test_a_checkpoint_gives_the_model_it_was_saved_from(open_clip, tiny, tmp_path):
+def test_a_checkpoint_gives_the_model_it_was_saved_from(open_clip, tiny, tmp_path, monkeypatch):
     import torch
 
     torch.save({"state_dict": tiny.module.state_dict()}, tmp_path / "weights.pt")
-    loaded = OpenClipEmbedder(f"oc-tiny/{tmp_path / 'weights.pt'}")
+    monkeypatch.chdir(tmp_path)
+    loaded = OpenClipEmbedder("oc-tiny/weights.pt")
+    assert loaded.name == f"openclip:oc-tiny/{tmp_path.resolve() / 'weights.pt'}"
     assert loaded.model_id == tiny.model_id
     np.testing.assert_allclose(loaded.encode_texts(TEXTS), tiny.encode_texts(TEXTS), atol=1e-6)
 

@@ -275,6 +275,15 @@ def test_a_folder_with_other_files_is_not_written_over(tmp_path):
         write_vectors(tmp_path, IDS, ROWS, force=True)
 
 
+@pytest.mark.parametrize("kind", ["list_", "large_list"])
+def test_lists_of_either_length_are_read_from_parquet(tmp_path, kind):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    vectors = pa.array(ROWS.tolist(), getattr(pa, kind)(pa.float32()))
+    pq.write_table(pa.table({"id": IDS, "vector": vectors}), tmp_path / "photos.parquet")
+    table, _ = read_file(tmp_path / "photos.parquet")
+    assert table.rows.tolist() == ROWS.tolist()
+
+
 # -- names ------------------------------------------------------------------------------------
 
 
@@ -292,6 +301,12 @@ def test_a_shared_folder_that_is_another_one_here_is_no_match():
     rows = NameIndex(["/data/coco/train/1.jpg", "/data/coco/train/2.jpg"])
     assert rows.row_of(photo("/home/me/coco/val/1.jpg")) is None
     assert rows.row_of(photo("/home/me/train/2.jpg")) == 1
+
+
+def test_whole_paths_of_another_system_are_cut_as_ours_are():
+    rows = NameIndex([r"C:\Users\me\photos\1.jpg", r"C:\Users\me\photos\2.jpg"])
+    assert rows.row_of(photo("/data/photos/2.jpg")) == 1
+    assert rows.row_of(photo("/data/pictures/2.jpg")) is None
 
 
 def test_ids_of_a_photo_count_before_its_path():

@@ -1,5 +1,6 @@
 """Pictures stored in odd ways: of odd colours, metadata, sizes and frames."""
 
+import io
 import struct
 import zlib
 
@@ -8,6 +9,7 @@ import pytest
 from PIL import Image, ImageCms
 
 from searchlab.api.http.decoding import open_upload
+from searchlab.photos.images.decode import open_rgb
 from tests.support.hostile_pictures import (
     ENDLESS,
     KINDS,
@@ -185,6 +187,20 @@ def test_profiles_that_lie_are_refused_or_passed_over():
         for at in rng.integers(0, len(profile), 8):
             profile[at] = rng.integers(256)
         assert look(plain("JPEG", icc_profile=bytes(profile))) == (64, 48)
+
+
+def test_a_linear_profile_is_not_taken_for_srgb_by_its_name():
+    profile = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
+    at = profile.index(b"para")
+    profile[at + 8 : at + 10] = bytes(2)  # a plain power
+    profile[at + 12 : at + 16] = struct.pack(">I", 1 << 16)  # of one
+    named = profile.replace(
+        "sRGB built-in".encode("utf-16-be"), "Linear sRGB 1".encode("utf-16-be")
+    )
+    assert named != profile
+    dark = io.BytesIO()
+    Image.new("RGB", (8, 8), (55, 55, 55)).save(dark, "PNG", icc_profile=bytes(named))
+    assert open_rgb(dark.getvalue()).image.getpixel((4, 4)) == pytest.approx((128, 128, 128), abs=2)
 
 
 # -- odd sizes and many frames ----------------------------------------------------------------

@@ -158,6 +158,28 @@ def test_a_model_that_is_there_is_replaced_only_by_force(library, tmp_path):
     assert [path.name for path in tmp_path.glob("mine*")] == ["mine"]
 
 
+def test_no_other_folder_is_replaced_even_by_force(library, tmp_path):
+    for place, name in ((tmp_path / "holiday", "IMG_1.jpg"), (tmp_path / "a.txt", "")):
+        if name:
+            place.mkdir()
+        (place / name).write_bytes(b"mine")
+        with pytest.raises(ConflictError, match="which is none"):
+            adapt(library, out=place, settings=QUICK, force=True)
+        assert (place / name).read_bytes() == b"mine"
+    (tmp_path / "mine" / "sub").mkdir(parents=True)
+    (tmp_path / "mine" / MODEL_FILE).write_text("{}")
+    with pytest.raises(ConflictError, match="which is none"):
+        adapt(library, out=tmp_path / "mine", settings=QUICK, force=True)
+    assert (tmp_path / "mine" / "sub").is_dir()
+
+
+def test_a_model_does_not_replace_the_one_it_stands_on(library, tmp_path):
+    first = adapt(library, out=tmp_path / "first", settings=QUICK)
+    with pytest.raises(ConflictError, match="stands on"):
+        adapt(library, model=first.model, out=tmp_path / "first", settings=QUICK, force=True)
+    assert load_model(first.model).model_id == first.model_id
+
+
 def test_nothing_is_embedded_twice(library, tmp_path):
     model = load_model(APART)
     model.n_pictures = 0

@@ -58,7 +58,8 @@ class OnnxEmbedder(Embedder):
     """
 
     def __init__(self, folder: str | Path, *, precision: str | None = None) -> None:
-        self._folder = Path(folder)
+        # The whole path, since a library with this model is opened from other folders too.
+        self._folder = Path(folder).expanduser().resolve()
         manifest = _read_manifest(self._folder)
         try:
             self._precision = precision or manifest["default"]
@@ -82,7 +83,7 @@ class OnnxEmbedder(Embedder):
                 msg += f", which was not kept because it agreed too little with torch ({agreement})"
             raise InputError(msg)
         # An explicit precision stays in the name; the default may differ in the next export.
-        self.name = f"onnx:{folder}" + (f":{precision}" if precision else "")
+        self.name = f"onnx:{self._folder}" + (f":{precision}" if precision else "")
         self.reads: Literal["image", "text"] = "image"
         self.input_size = min(self.preprocess.height, self.preprocess.width)
         self.model_id = f"onnx-{short}-{self._precision}-{self._digest()}"

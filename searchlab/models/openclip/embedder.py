@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ from PIL import Image
 from searchlab.models.batching import group_by_length
 from searchlab.models.openclip.weights import (
     import_open_clip,
+    is_checkpoint,
     load_tokenizer,
     load_weights,
     quiet,
@@ -71,6 +73,9 @@ class OpenClipEmbedder(Embedder):
         if not colon or precision not in _PRECISIONS:
             rest, precision = source, "fp32"
         architecture, weights = split_source(rest)
+        if is_checkpoint(weights):  # the whole path: a library is opened from other folders too
+            weights = str(Path(weights).expanduser().resolve())
+            self.name = f"openclip:{architecture}/{weights}{source[len(rest) :]}"
         with quiet():
             self._model = load_weights(open_clip, architecture, weights)
             self._tokenizer = load_tokenizer(open_clip, architecture)

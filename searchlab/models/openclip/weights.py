@@ -57,6 +57,11 @@ def split_source(source: str) -> tuple[str, str]:
     return architecture, weights
 
 
+def is_checkpoint(weights: str) -> bool:
+    """Say whether weights are named by their file, which need not be there."""
+    return weights.endswith(_CHECKPOINTS) or Path(weights).is_file()
+
+
 @contextmanager
 def quiet() -> Iterator[None]:
     """Keep open_clip's logging to itself."""
@@ -98,7 +103,7 @@ def load_weights(open_clip: Any, architecture: str, weights: str) -> Any:
         raise InputError(msg)
     if untrained := _RANDOM.fullmatch(weights):
         return _create(open_clip, architecture, seed=int(untrained[1] or 0))
-    if weights.endswith(_CHECKPOINTS) or Path(weights).is_file():
+    if is_checkpoint(weights):
         return _load_from_file(open_clip, architecture, Path(weights))
     return _load_by_tag(open_clip, architecture, weights)
 

@@ -7,12 +7,14 @@ path from any folder on, with the ending or without: `/data/coco/val/12.jpg`, `v
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 _DEEPEST: Final = 12
+_DRIVE: Final = re.compile(r"^[A-Za-z]:(?=/)")
 """Folders of a path that an id may name."""
 
 
@@ -42,7 +44,7 @@ class NameIndex:
 
     def __init__(self, names: Sequence[str]) -> None:
         self._rows = {name: row for row, name in enumerate(names)}
-        paths = [PurePosixPath(name.replace("\\", "/")) for name in names]
+        paths = [PurePosixPath(_DRIVE.sub("", name.replace("\\", "/"))) for name in names]
         # Vectors come from another machine: of a whole path, the innermost folder that all share
         # and what follows must be the same here. Without that folder train/1 would be val/1.
         whole = bool(paths) and all(path.is_absolute() for path in paths)

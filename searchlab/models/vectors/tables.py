@@ -218,10 +218,12 @@ def _read_parquet(path: Path) -> dict[str, Any]:
     except (ArrowInvalid, OSError) as error:
         msg = f"{path} must be a Parquet file, got: {str(error).partition(chr(10))[0]}"
         raise InputError(msg) from error
+    types = pyarrow.types
+    lists = (types.is_list, types.is_large_list, types.is_fixed_size_list)
     columns: dict[str, Any] = {}
     for name in table.column_names:
         column = table.column(name).combine_chunks()
-        if pyarrow.types.is_list(column.type) or pyarrow.types.is_fixed_size_list(column.type):
+        if any(is_kind(column.type) for is_kind in lists):
             columns[name] = _rows_of(column, path, name)
         elif name in (*IDS, *TEXTS):
             columns[name] = column.to_pylist()

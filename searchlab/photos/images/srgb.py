@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,8 @@ from PIL import Image, ImageChops, ImageCms
 
 __all__ = ["to_srgb"]
 
+# Spaces of sRGB's primaries whose values are not coded as sRGB's are, by their usual names.
+_OTHER_CURVE = re.compile("linear|-g10|gamma ?1|g22", re.IGNORECASE)
 _PROFILE_SPACES = {"RGB ": "RGB", "GRAY": "L", "CMYK": "CMYK"}
 
 
@@ -76,7 +79,8 @@ def _by_profile(image: Image.Image, profile: bytes) -> Image.Image | None:
     """Convert by an ICC profile; None if it is sRGB, damaged or for another kind of picture."""
     try:
         opened = ImageCms.ImageCmsProfile(io.BytesIO(profile))
-        if "sRGB" in (opened.profile.profile_description or ""):
+        name = opened.profile.profile_description or ""
+        if "sRGB" in name and not _OTHER_CURVE.search(name):
             return None
         if _PROFILE_SPACES.get(opened.profile.xcolor_space) != image.mode:
             return None

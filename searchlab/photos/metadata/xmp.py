@@ -110,7 +110,9 @@ class _Properties:
     def __init__(self, root: Element) -> None:
         self._attributes: dict[str, str] = {}
         self._elements: dict[str, Element] = {}
-        for about in root.iter(f"{_RDF}Description"):
+        # Descriptions further in are of other pictures, such as those a montage was made of.
+        whole = (about for rdf in root.iter(f"{_RDF}RDF") for about in rdf)
+        for about in (each for each in whole if each.tag == f"{_RDF}Description"):
             for name, text in about.attrib.items():
                 self._attributes.setdefault(name, text)
             for element in about:

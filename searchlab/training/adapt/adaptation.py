@@ -33,7 +33,12 @@ from searchlab.training.adapt.captions import (
     library_captions,
 )
 from searchlab.training.adapt.head_training import Trainer, TrainingSettings
-from searchlab.training.adapt.model_folder import install, make_calibration, write_adapted
+from searchlab.training.adapt.model_folder import (
+    install,
+    is_model_folder,
+    make_calibration,
+    write_adapted,
+)
 from searchlab.training.adapt.pairs import CaptionPairs, Part, embed_pairs
 from searchlab.training.adapt.ranking import HEADLINE, METRICS, Gain, measure_gain, queries_of
 
@@ -168,12 +173,8 @@ def adapt(
     base = _load_base(library, model)
     folder = Path(out) if out is not None else library.folder / MODELS_FOLDER / "adapted"
     folder = folder.expanduser().resolve()
-    if folder.exists() and not force:
-        msg = (
-            f"an adapted model must go into a new folder, got {folder}, which exists; choose "
-            "another, or replace it with --force (force=True)"
-        )
-        raise ConflictError(msg)
+    _check_place(folder, base, force=force)
+    had_parent = folder.parent.exists()
     with library.writing(), library.cache() as cache:
         photos, problems = _read_captions(library, captions, cache, progress)
         pairs, unreadable = embed_pairs(photos, base, library, cache, progress)
@@ -187,9 +188,33 @@ def adapt(
         shutil.rmtree(working)
     if report.kept:
         _store_rows(library, pairs, load_model(report.model), progress)
-    if not any(folder.parent.iterdir()):
+    if not had_parent and not any(folder.parent.iterdir()):
         folder.parent.rmdir()
     return report
+
+
+def _check_place(folder: Path, base: Embedder, *, force: bool) -> None:
+    """Let a model go into a new folder, or with force in place of a model that it does not need."""
+    if not folder.exists():
+        return
+    is_adapted = is_model_folder(folder)
+    if not force or not is_adapted:
+        way = "replace it with --force (force=True)" if is_adapted else "name it with --out"
+        what = "which exists" if is_adapted else "which is none"
+        msg = (
+            f"an adapted model must go into a new folder, or in place of another adapted model, "
+            f"got {folder}, {what}; choose another, or {way}"
+        )
+        raise ConflictError(msg)
+    below: Embedder | None = base
+    while below is not None:
+        if below.name.partition(":")[2] == str(folder):
+            msg = (
+                f"a model must not replace one that it stands on, got {folder}; choose another "
+                "folder with --out (out=...)"
+            )
+            raise ConflictError(msg)
+        below = getattr(below, "base", None)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ from searchlab.progress import Progress
 
 MAX_CAPTION = 2_000
 """Most characters of a caption."""
+_NO_NAME = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 NO_LANGUAGE = ""
 """The language of a caption for which none is given."""
 _BATCH = 256
@@ -110,8 +112,8 @@ def _jsonl_line(line: str) -> tuple[str, list[PhotoCaption]]:
 
 
 def _file_name(name: object) -> str:
-    if not isinstance(name, str) or not name or any(ord(c) < 32 or c == "\x7f" for c in name):
-        msg = f"file must be a path without control characters, got {name!a}"
+    if not isinstance(name, str) or not name or _NO_NAME.search(name):
+        msg = f"file must be a path in Unicode without control characters, got {name!a}"
         raise InputError(msg)
     return name
 

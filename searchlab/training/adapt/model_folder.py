@@ -197,6 +197,14 @@ def write_folder(folder: Path, files: dict[str, bytes], values: dict[str, Any]) 
     write_atomically(folder / MODEL_FILE, text.encode())
 
 
+def is_model_folder(folder: Path) -> bool:
+    """Say whether a folder holds an adapted model and nothing else, or nothing at all."""
+    if not folder.is_dir():
+        return False
+    names = {path.name for path in folder.iterdir()}
+    return not names or (MODEL_FILE in names and names <= {MODEL_FILE, HEADS_FILE, CARD_FILE})
+
+
 def install(finished: Path, folder: Path) -> None:
     """Give a finished folder its name; a folder of that name is moved beside the finished one."""
     if folder.exists():
