@@ -35,7 +35,6 @@ _FILE = "file"
 _FIELDS = (*PHOTO_FIELDS, "title", *OWNERS_FIELDS)
 _SHEET = "search.html"
 _LEAST_CAPTION = 16
-_NOTHING = "no photo meets all conditions"
 
 
 @dataclass(frozen=True)
@@ -125,7 +124,7 @@ def show_page(page: Page, output: Output, library: Library) -> None:
     elif output.form == "paths":
         _print_paths(page, output.ending)
     elif not page.hits:
-        print_plain(out, _NOTHING)
+        print_plain(out, _explain_nothing(page))
     else:
         _print_hits(page, out, output)
     if sheet is not None and output.is_opened:
@@ -168,10 +167,19 @@ def _print_paths(page: Page, ending: bytes) -> None:
         )
         click.echo(name + ending, nl=False)
     if not page.hits:
-        print_plain(stderr(), _NOTHING)
+        print_plain(stderr(), _explain_nothing(page))
     elif len(files) < len(page):
         n_without = len(page) - len(files)
         print_plain(stderr(), f"{count(n_without, 'result')} without a file on this machine")
+
+
+def _explain_nothing(page: Page) -> str:
+    if not page.plan.n_allowed:
+        return "no photo meets all conditions"
+    if page.plan.newest_score is not None:
+        least = f"{page.plan.newest_score:g} or more, as all do that are shown by date"
+        return f"no photo scores {least}; --score-threshold 0 shows all"
+    return "no photo scores as high as --score-threshold asks"
 
 
 def _print_hits(page: Page, out: Console, output: Output) -> None:

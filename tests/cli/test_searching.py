@@ -269,6 +269,14 @@ def test_paths_are_a_file_a_line_and_nothing_else(search):
     assert all(Path(file).is_file() for file in files)
 
 
+def test_where_nothing_scores_enough_no_condition_is_blamed(search):
+    done = search("zzqqxx", "--score-threshold", 1)
+    assert done.out == "no photo scores as high as --score-threshold asks\n"
+    done = search("zzqqxx", "--sort-by", "newest")
+    assert done.out.endswith("shown by date; --score-threshold 0 shows all\n")
+    assert search("zzqqxx", "--sort-by", "newest", "--score-threshold", 0).out.count("\n") > 1
+
+
 def test_paths_may_end_in_nul_for_xargs(search):
     done = search("red", "-0", "--per-page", 3)
     assert done.out == search("red", "--paths", "--per-page", 3).out.replace("\n", "\0")

@@ -153,7 +153,8 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     sort_by: Annotated[
         str,
         Meta(
-            description="`relevance`, best match first, or `newest`.",
+            description="`relevance`, best match first, or `newest`. Both show the same photos; "
+            "`score_threshold` leaves out what is hardly relevant.",
             extra_json_schema={"enum": ["relevance", "newest"]},
         ),
     ] = "relevance"
