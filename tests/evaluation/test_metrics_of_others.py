@@ -105,4 +105,5 @@ def by_ranx(folder, judged, ranked, metrics):
     subprocess.run(
         [sys.executable, "-c", ASK_RANX, *files, *metrics], check=True, env=os.environ | UNCOMPILED
     )
-    return np.load(folder / "found.npz")
+    with np.load(folder / "found.npz") as found:
+        return dict(found)
