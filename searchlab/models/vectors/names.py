@@ -14,8 +14,8 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 _DEEPEST: Final = 12
-_DRIVE: Final = re.compile(r"^[A-Za-z]:(?=/)")
 """Folders of a path that an id may name."""
+_DRIVE: Final = re.compile(r"^[A-Za-z]:(?=/)")
 
 
 @dataclass(frozen=True)

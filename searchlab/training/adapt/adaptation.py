@@ -199,11 +199,14 @@ def _check_place(folder: Path, base: Embedder, *, force: bool) -> None:
         return
     is_adapted = is_model_folder(folder)
     if not force or not is_adapted:
-        way = "replace it with --force (force=True)" if is_adapted else "name it with --out"
-        what = "which exists" if is_adapted else "which is none"
+        told = (
+            "which exists; choose another, or replace it with --force (force=True)"
+            if is_adapted
+            else "which is none; choose another with --out (out=...)"
+        )
         msg = (
-            f"an adapted model must go into a new folder, or in place of another adapted model, "
-            f"got {folder}, {what}; choose another, or {way}"
+            "an adapted model must go into a new folder, or in place of another adapted model, "
+            f"got {folder}, {told}"
         )
         raise ConflictError(msg)
     below: Embedder | None = base
