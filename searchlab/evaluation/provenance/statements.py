@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 _MODULE_NAME = re.compile(r"\bsearchlab(\.\w+)+")
 _REGISTERED = re.compile(r"(searchlab(?:\.\w+)+):\w+")  # a registry's entry, imported when used
 _ONLY_TYPES = ("__future__", "collections.abc", "typing")
+_TELLING = (ast.Import, ast.ImportFrom, ast.Constant)  # nodes that say what is imported
 _FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -34,15 +35,16 @@ def read_module(source: bytes, modules: Collection[str]) -> ModuleCode:
     """
     tree = ast.parse(source)
     tree.body = [node for node in tree.body if not _is_for_types(node)]
-    imports = _imports(tree)
+    told = [node for node in ast.walk(tree) if isinstance(node, _TELLING)]
     imported = {
         f"import {alias.name} as {alias.asname}"
-        for node in ast.walk(tree)
+        for node in told
         if isinstance(node, ast.Import | ast.ImportFrom)
         for alias in node.names
         if _counts(node, alias, modules)
     }
-    stripped = _Stripped(tree, modules).visit(tree)
+    imports = _imports(told)
+    stripped = _Stripped(told, modules).visit(tree)
     return ModuleCode(imports, sorted(imported | {ast.unparse(node) for node in stripped.body}))
 
 
@@ -50,9 +52,9 @@ def _is_for_types(node: ast.stmt) -> bool:
     return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
 
 
-def _imports(tree: ast.Module) -> list[str]:
+def _imports(told: Iterable[ast.AST]) -> list[str]:
     names = []
-    for node in ast.walk(tree):
+    for node in told:
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -80,10 +82,10 @@ def _names_module(
 class _Stripped(ast.NodeTransformer):
     """Removes imports, docstrings and names of modules."""
 
-    def __init__(self, tree: ast.Module, modules: Collection[str]) -> None:
+    def __init__(self, told: Iterable[ast.AST], modules: Collection[str]) -> None:
         self._aliases = {
             alias.asname or alias.name
-            for node in ast.walk(tree)
+            for node in told
             if isinstance(node, ast.ImportFrom)
             for alias in node.names
             if _names_module(node, alias, modules)
