@@ -174,7 +174,7 @@ def adapt(
     folder = Path(out) if out is not None else library.folder / MODELS_FOLDER / "adapted"
     folder = folder.expanduser().resolve()
     _check_place(folder, base, force=force)
-    had_parent = folder.parent.exists()
+    is_ours_around = out is None or not folder.parent.exists()
     with library.writing(), library.cache() as cache:
         photos, problems = _read_captions(library, captions, cache, progress)
         pairs, unreadable = embed_pairs(photos, base, library, cache, progress)
@@ -188,7 +188,7 @@ def adapt(
         shutil.rmtree(working)
     if report.kept:
         _store_rows(library, pairs, load_model(report.model), progress)
-    if not had_parent and not any(folder.parent.iterdir()):
+    if is_ours_around and not any(folder.parent.iterdir()):
         folder.parent.rmdir()
     return report
 
