@@ -217,15 +217,31 @@ def test_two_processes_do_not_train_the_same_model(library, tmp_path):
         adapt(library, settings=QUICK, out=tmp_path / "mine")
 
 
-def test_a_killed_run_goes_on(tmp_path, tiles_photos):
+def captions_by_lot(folder, photos):
     words = np.random.default_rng(0)
-    captions = tmp_path / "c.tsv"
     names = ["red", "green", "blue", "yellow", "black", "white"]
-    captions.write_text(
-        "\n".join(
-            f"{file}\t{' '.join(words.choice(names, 3))}" for file in tiles_photos.glob("*.png")
-        )
-    )
+    captions = folder / "c.tsv"
+    lines = [f"{file}\t{' '.join(words.choice(names, 3))}" for file in photos.glob("*.png")]
+    captions.write_text("\n".join(lines))
+    return captions
+
+
+@pytest.mark.parametrize("made", [True, False])
+def test_where_no_model_is_kept_only_a_folder_that_a_person_made_stays(
+    tmp_path, tiles_photos, made
+):
+    place = tmp_path / "models"
+    if made:
+        place.mkdir()
+    library = create_library(tmp_path / "lib")
+    captions = captions_by_lot(tmp_path, tiles_photos)
+    report = adapt(library, model="palette", captions=captions, out=place / "mine", settings=QUICK)
+    assert not report.kept
+    assert place.exists() == made
+
+
+def test_a_killed_run_goes_on(tmp_path, tiles_photos):
+    captions = captions_by_lot(tmp_path, tiles_photos)
     code = (
         "import sys, searchlab.training.adapt.adaptation as a\n"
         "from searchlab.training.adapt.head_training import Trainer\n"
