@@ -90,9 +90,10 @@ def scan_roots(roots: Iterable[Root], cache: ContentCache, progress: Progress) -
     with progress.step("looking for photos", unit="files") as step:
         for root in folders:
             new_files: list[tuple[str, int, int, str]] = []
+            away = [one.folder for one in scan.missing if one.folder.is_relative_to(root.folder)]
             for file in walk_files(root.folder, scan.problems):
                 path = file.path
-                if path in seen or path in sidecars:
+                if path in seen or path in sidecars or any(map(path.is_relative_to, away)):
                     continue
                 seen.add(path)
                 step.advance(1)

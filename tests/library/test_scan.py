@@ -336,6 +336,10 @@ def test_a_root_whose_named_records_are_gone_is_told_and_the_others_are_walked(l
     [problem] = scan.problems
     assert problem.where == str(photos / "gone.jsonl")
     assert "stays as it was; put the file back" in problem.reason
+    put(photos.parent / "c.png", b"C")
+    scan = look(root, Root(photos.parent))  # a folder around it takes none of its photos
+    assert "c.png" in names(scan)
+    assert "a.png" not in names(scan)
 
 
 def test_check_root_resolves_links_and_dots(photos, tmp_path):
