@@ -40,6 +40,7 @@ TARGETS = (
             "search/test_engine_pictures.py",
             "search/test_live_paging.py",
             "search/test_merging.py",
+            "search/test_mixing.py",
             "search/test_query_reading.py",
             "search/test_ranked_before.py",
             "search/test_written_scores.py",

@@ -29,7 +29,8 @@ def print_report(report: IndexReport, console: Console, *, every: bool = False) 
     print_problems(report.problems, console, every=every)
     for folder in report.missing:
         print_plain(
-            console, f"{folder} shows no photo now; its photos are kept (--forget drops them)"
+            console,
+            f"{folder}: no photo was read there, so its photos are kept (--forget drops them)",
         )
     copies = "1 copy" if report.copies == 1 else f"{report.copies} copies"
     counts = f"{report.added} added, {report.removed} removed, {copies} left out"

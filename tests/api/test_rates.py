@@ -134,6 +134,19 @@ def test_a_worker_that_comes_later_finds_what_was_used(opened, path):
     assert allowed(opened(path, 200, 400), "k", 5, NOON) == 1
 
 
+def test_keys_that_share_a_row_of_slots_are_told_apart_by_every_worker(opened, path, monkeypatch):
+    monkeypatch.setattr("searchlab.api.accounts.rates._BUCKETS", 1)
+    keys = [f"key-{number}" for number in range(16)]
+    first, later = opened(path, 1, 2), opened(path, 1, 2)
+    assert [allowed(first, key, 3, NOON) for key in keys] == [2] * 16
+    assert [allowed(later, key, 3, NOON) for key in reversed(keys)] == [0] * 16
+
+
+def test_nobody_else_may_read_or_write_what_is_left(opened, path):
+    opened(path, 1, 2)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
 ASK = """
 import sys
 from pathlib import Path

@@ -152,7 +152,7 @@ def test_a_missing_folder_is_told_and_its_photos_stay_until_forgotten(run, tmp_p
     shutil.rmtree(tmp_path / "far")
     done = run("index", *data)
     assert done.code == 0
-    assert f"{tmp_path.resolve()}/far shows no photo now; its photos are kept" in done.out
+    assert f"{tmp_path.resolve()}/far: no photo was read there, so its photos are kept" in done.out
     done = run("index", *data, "--forget", tmp_path / "far")
     assert done.out == "1 photo: 0 added, 1 removed, 0 copies left out\n"
 
@@ -164,7 +164,9 @@ def test_a_folder_that_shows_nothing_now_is_told_and_its_photos_stay(run, tmp_pa
     (tmp_path / "photos/a.png").unlink()
     done = run("index", "--data", tmp_path / "data")
     assert done.code == 0, done.err
-    assert "photos shows no photo now; its photos are kept (--forget drops them)" in done.out
+    assert (
+        "photos: no photo was read there, so its photos are kept (--forget drops them)" in done.out
+    )
     assert "1 photo: 0 added, 0 removed" in done.out
 
 

@@ -135,6 +135,12 @@ def test_scores_of_one_share_a_bin_with_those_just_below():
     assert len(reliability([1.0, 0.95], [True, False]).bins) == 1
 
 
+def test_one_bin_is_enough_and_none_is_not():
+    assert reliability([0.2, 0.6], [False, True], bins=1).bins == [(0.4, 0.5, 2)]
+    with pytest.raises(InputError, match="in 0 bins"):
+        reliability([0.2], [True], bins=0)
+
+
 def test_score_outside_its_range_is_refused():
     with pytest.raises(InputError, match="must lie from 0 to 1"):
         reliability([1.2], [True])

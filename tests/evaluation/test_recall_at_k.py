@@ -44,6 +44,9 @@ def test_recall_counts_a_repeated_row_once():
     exact = Neighbors(np.array([[4, 7]]), np.array([[0.9, 0.5]]))
     approximate = Neighbors(np.array([[4, 4]]), np.array([[0.9, 0.9]]))
     assert recall_at_k(approximate, exact) == 0.5
+    exact = Neighbors(np.array([[4, 7, 8]]), np.array([[0.9, 0.5, 0.4]]))
+    approximate = Neighbors(np.array([[4, 7, 7]]), np.array([[0.9, 0.5, 0.5]]))
+    assert recall_at_k(approximate, exact) == pytest.approx(2 / 3)
 
 
 def test_recall_wants_no_more_than_exact_search_has():

@@ -123,6 +123,10 @@ def test_the_p_value_counts_the_observed_mean_in():
         assert Studentised(scores, counts, np.array(times, dtype=float)).p_value() == p_value
 
 
+def test_a_mean_of_zero_is_as_likely_as_can_be():
+    assert of_queries([1.0, -1.0] * 10).p_value() == 1
+
+
 def test_where_clusters_do_not_differ_nothing_is_wide():
     assert of_queries([0.3] * 20).half_width(0.95) == 0
     assert of_queries([0.0] * 20).p_value() == 1

@@ -39,6 +39,15 @@ def masks(members):
     }
 
 
+def test_rows_that_scatter_alike_in_every_direction_are_taken_to_scatter_so():
+    """Twice the variance that a row of the nearest lists has along a query, as a share of all."""
+    rng = np.random.default_rng(0)
+    centres = unit_rows(rng.normal(size=(20, 32)).astype(np.float32))
+    scattered = centres[rng.integers(20, size=6_000)] + 0.2 * rng.normal(size=(6_000, 32)) / 32**0.5
+    index = IvfIndex(unit_rows(scattered.astype(np.float32)), n_lists=20)
+    assert index._stopping.usual * 32 == pytest.approx(1.5, abs=0.7)
+
+
 # -- recall -----------------------------------------------------------------------------------
 
 

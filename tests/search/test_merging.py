@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from searchlab.config import Config
@@ -111,6 +111,8 @@ def test_filters_hold_for_photos_found_by_words(build):
 
 # -- gains of many photos ------------------------------------------------------------------------
 
+FEW_ROWS = {"seed": 5, "n_wanted": 60, "share": 0.9, "levels": 3}
+
 
 @settings(max_examples=25, deadline=None)
 @given(
@@ -118,10 +120,13 @@ def test_filters_hold_for_photos_found_by_words(build):
     n_wanted=st.integers(1, 60),
     share=st.sampled_from([0.01, 0.3, 0.9]),
     levels=st.sampled_from([1, 3, 1000]),
-    at_least=st.sampled_from([-np.inf, 0.2, 0.6]),
+    at_least=st.sampled_from([-np.inf, 0.2, 0.6, "the second score"]),
     kept=st.sampled_from([1.0, 0.7, 0.05]),
     at_once=st.booleans(),
 )
+@example(**FEW_ROWS, at_least=-np.inf, kept=0.05, at_once=True)  # more are wanted than there are
+@example(**FEW_ROWS, at_least="the second score", kept=0.7, at_once=True)
+@example(**FEW_ROWS, at_least="the second score", kept=0.7, at_once=False)
 def test_the_best_of_many_gains_are_those_of_a_plain_sort(
     monkeypatch_few, seed, n_wanted, share, levels, at_least, kept, at_once
 ):
@@ -135,8 +140,10 @@ def test_the_best_of_many_gains_are_those_of_a_plain_sort(
     values = np.arange(levels + 1) / levels * 0.5
     gains = Gains(rows, rng.integers(1, levels + 1, size=len(rows)), values)
     allowed = None if kept == 1 else Bitmap.of_mask(mask)
-    best = nearest(index, query, n_wanted, gains, allowed=allowed, at_least=at_least)
     scores = cosines(vectors, query).astype(np.float64) + gains.of(np.arange(500))
+    if at_least == "the second score":
+        at_least = float(np.sort(scores[mask])[-2])
+    best = nearest(index, query, n_wanted, gains, allowed=allowed, at_least=at_least)
     reaches = np.flatnonzero((scores >= at_least) & mask)
     expected = sorted(reaches, key=lambda row: (-scores[row], row))
     assert best.rows.tolist() == expected[:n_wanted]

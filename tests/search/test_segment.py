@@ -8,6 +8,7 @@ from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.words import segment
 from searchlab.search.words.build import build_segment
 from searchlab.search.words.fields import WEIGHTS, documents_of
+from searchlab.search.words.languages import LANGUAGES
 from searchlab.search.words.postings import encode
 from searchlab.search.words.segment import ARRAYS, PostingLists, Segment, add_up
 
@@ -91,6 +92,15 @@ def test_an_array_of_another_type_is_refused_and_one_that_is_too_short(whole, na
     if name != "languages":  # which are as many as the texts have
         with pytest.raises(DataError):
             Segment({**whole.arrays, name: whole.arrays[name][:-1]}, whole.terms)
+
+
+def test_a_language_beyond_the_last_is_refused(whole):
+    some = whole.arrays["languages"].copy()
+    some[0] = len(LANGUAGES) - 1
+    Segment({**whole.arrays, "languages": some}, whole.terms)
+    some[0] = len(LANGUAGES)
+    with pytest.raises(DataError, match="do not fit together"):
+        Segment({**whole.arrays, "languages": some}, whole.terms)
 
 
 def check(matched, rows, docs):

@@ -74,8 +74,9 @@ def test_groups_of_gains_hold_each_row_once_the_largest_first(monkeypatch, level
     gains = Gains(np.arange(0, 1_000, 2), steps, np.arange(levels + 1) / levels)
     groups = list(gains.groups())
     assert sorted(np.concatenate([rows for rows, _ in groups]).tolist()) == gains.rows.tolist()
-    for rows, values in groups:
+    for place, (rows, values) in enumerate(groups):
         assert rows.tolist() == sorted(rows.tolist())
+        assert len(rows) <= 10 * 4**place or len(set(values.tolist())) == 1
         assert values.tolist() == gains.of(rows).tolist()
     for (_, larger), (_, smaller) in pairwise(groups):
         assert larger.min() > smaller.max()

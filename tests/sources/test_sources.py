@@ -126,6 +126,7 @@ def test_a_size_that_a_library_lacks_is_the_next_larger_one_or_else_the_next_sma
         ("1581318235", "2020-02-10"),
         (1581318235, "2020-02-10"),
         (1560080912594, "2019-06-09"),
+        (946684800000, "2000-01-01"),  # in milliseconds, as all that is too late in seconds
         ("20190704", "2019-07-04"),
         (20190704, "2019-07-04"),
         ("20191340", ""),
