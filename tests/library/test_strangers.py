@@ -28,7 +28,7 @@ index = library_world.index
 library = library_world.library
 photos = library_world.photos
 put = library_world.put
-COUNT = 300
+COUNT = 150
 
 
 def fuzz(folder, kind, seed, count, **environment):

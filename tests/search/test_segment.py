@@ -10,7 +10,8 @@ from searchlab.search.words.build import build_segment
 from searchlab.search.words.fields import WEIGHTS, documents_of
 from searchlab.search.words.languages import LANGUAGES
 from searchlab.search.words.postings import encode
-from searchlab.search.words.segment import ARRAYS, PostingLists, Segment, add_up
+from searchlab.search.words.segment import ARRAYS, WHOLE_BITS, PostingLists, Segment, add_up
+from searchlab.search.words.terms import whole_of
 
 TITLE, DESCRIPTION = 1, 2
 
@@ -101,6 +102,20 @@ def test_a_language_beyond_the_last_is_refused(whole):
     some[0] = len(LANGUAGES)
     with pytest.raises(DataError, match="do not fit together"):
         Segment({**whole.arrays, "languages": some}, whole.terms)
+
+
+def test_a_whole_text_of_a_document_that_is_not_there_is_refused_also_beside_one_that_is(
+    make_table,
+):
+    twins = make_table({"title": "Harbour"}, {"title": "Harbour"})
+    built = build_segment(documents_of(twins, ()))
+    whole = whole_of(["harbour"])
+    docs, _ = Segment(built.arrays, built.terms).wholes(whole)
+    assert sorted(docs.tolist()) == [0, 1]
+    later = built.arrays["whole_docs"].copy()
+    later[later >> WHOLE_BITS == 1] += len(built) << WHOLE_BITS
+    with pytest.raises(DataError, match="whole texts of its documents"):
+        Segment({**built.arrays, "whole_docs": later}, built.terms).wholes(whole)
 
 
 def check(matched, rows, docs):
