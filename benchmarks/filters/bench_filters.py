@@ -107,6 +107,8 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
     ):
         step.note("building")
         peer.build(atlas.vectors, atlas.columns, Path(scratch))
+        # A server tells its version and its limits only when it runs.
+        result["parameters"] = _parameters(peer, options, atlas)
         if peer.efforts:
             peer.set_effort(peer.filter_effort)
         started = time.perf_counter()

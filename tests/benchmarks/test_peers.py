@@ -1,5 +1,6 @@
 """Every system behind the benchmarks' protocol answers as exact search does, filters included."""
 
+import argparse
 import re
 import tempfile
 import tomllib
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.common.peers import PEERS, Entry, Peer
+from benchmarks.filters.bench_filters import measure
 from searchlab.search.indexes import ExactIndex
 from searchlab.studies.filters.atlas import Atlas, Cell, cells
 from searchlab.studies.vectors.made import made_vectors
@@ -113,6 +115,25 @@ def test_every_answer_of_ours_is_full_where_hnswlib_raises(atlas, tmp_path):
         query = atlas.queries[cell.relation][0]
         assert len(graph.search_filtered(query, K, condition)) == n_expected
         assert len(alone.search_filtered(query, K, condition)) in (0, n_expected)
+
+
+def test_what_pgvector_tells_only_when_it_runs_is_on_record():
+    if not PEERS["pgvector"].is_installed:
+        pytest.skip("pgvector is not installed")
+    options = argparse.Namespace(
+        dataset="clustered-600-16",
+        queries=1,
+        seed=0,
+        threads=1,
+        cache=None,
+        smoke=True,
+        limit=60,
+        budget=0.0,
+    )
+    recorded = measure("pgvector", options)
+    told = r"; pgvector \d+\.\d+\.\d+, hnsw\.max_scan_tuples \d+$"
+    assert re.search(told, recorded["parameters"]["filters"])
+    assert recorded["cells"]
 
 
 def test_a_package_that_is_not_there_is_known_before_anything_is_imported():
