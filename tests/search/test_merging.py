@@ -160,6 +160,15 @@ def monkeypatch_few():
         yield
 
 
+def test_without_gains_the_first_row_is_found_like_any_other_and_no_place_stays_empty():
+    vectors = unit_rows(np.random.default_rng(0).normal(size=(3, 8)).astype(np.float32))
+    index = build_index(vectors, Config(index="clustered", n_lists=1))
+    best = nearly_nearest(index, vectors[0], 5, NO_GAINS)
+    assert best.rows[0] == 0
+    assert sorted(best.rows.tolist()) == [0, 1, 2]
+    assert best.scores.tolist() == cosines(vectors, vectors[0])[best.rows].tolist()
+
+
 @pytest.mark.usefixtures("monkeypatch_few")
 def test_a_row_far_below_the_nearest_of_its_group_comes_before_them_by_its_gain(monkeypatch):
     monkeypatch.setattr(merging, "_SCANNED", 0)

@@ -9,8 +9,15 @@ from searchlab.search.words import segment
 from searchlab.search.words.build import build_segment
 from searchlab.search.words.fields import WEIGHTS, documents_of
 from searchlab.search.words.languages import LANGUAGES
-from searchlab.search.words.postings import encode
-from searchlab.search.words.segment import ARRAYS, WHOLE_BITS, PostingLists, Segment, add_up
+from searchlab.search.words.postings import PADDING, encode
+from searchlab.search.words.segment import (
+    ARRAYS,
+    WHOLE_BITS,
+    WHOLES,
+    PostingLists,
+    Segment,
+    add_up,
+)
 from searchlab.search.words.terms import whole_of
 
 TITLE, DESCRIPTION = 1, 2
@@ -116,6 +123,35 @@ def test_a_whole_text_of_a_document_that_is_not_there_is_refused_also_beside_one
     later[later >> WHOLE_BITS == 1] += len(built) << WHOLE_BITS
     with pytest.raises(DataError, match="whole texts of its documents"):
         Segment({**built.arrays, "whole_docs": later}, built.terms).wholes(whole)
+
+
+def test_a_field_that_no_whole_text_has_is_refused(whole):
+    coded = whole.arrays["whole_docs"].copy()
+    for field in range(len(WHOLES)):
+        coded[:] = coded >> WHOLE_BITS << WHOLE_BITS | field
+        Segment({**whole.arrays, "whole_docs": coded}, whole.terms).wholes(whole_of(["harbour"]))
+    coded[:] = coded >> WHOLE_BITS << WHOLE_BITS | len(WHOLES)
+    with pytest.raises(DataError, match="whole texts of its documents"):
+        Segment({**whole.arrays, "whole_docs": coded}, whole.terms).wholes(whole_of(["harbour"]))
+
+
+def test_a_form_beyond_the_last_term_is_refused_also_beside_one_that_is_there(whole):
+    built = Segment(whole.arrays, whole.terms)
+    one, other = (built.term(word) for word in ("harbour", "harbours"))
+    assert built.forms("harbour") == sorted([one, other])
+    forms = whole.arrays["stem_terms"].copy()
+    forms[forms == max(one, other)] = len(whole.terms)
+    with pytest.raises(DataError, match="terms that it has"):
+        Segment({**whole.arrays, "stem_terms": forms}, whole.terms).forms("harbour")
+
+
+def test_lists_may_reach_to_the_padding_behind_them_and_no_further(whole):
+    starts = whole.arrays["post_starts"].copy()
+    starts[-1] = len(whole.arrays["post_bytes"]) - PADDING
+    Segment({**whole.arrays, "post_starts": starts}, whole.terms)
+    starts[-1] += 1
+    with pytest.raises(DataError, match="do not fit together"):
+        Segment({**whole.arrays, "post_starts": starts}, whole.terms)
 
 
 def check(matched, rows, docs):

@@ -6,6 +6,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from searchlab.config.calibration import Curve
+from searchlab.config.word_weights import WordWeights
 from searchlab.search.words import matches
 from searchlab.search.words.matches import FoundBefore, Gains, WordMatches, rarity
 
@@ -47,6 +49,8 @@ def test_as_many_photos_are_kept_as_may_be(before):
     assert kept(before) == ["c", "d"]
     before.keep("e", found(101), NOTHING)  # too many by themselves: what is there stays
     assert kept(before) == ["c", "d"]
+    before.keep("f", found(100), NOTHING)
+    assert kept(before) == ["f"]
 
 
 def test_what_is_kept_is_of_that_text_read_in_those_fields_with_those_words_known(before):
@@ -64,6 +68,21 @@ def test_what_is_kept_is_of_that_text_read_in_those_fields_with_those_words_know
 def test_a_word_counts_as_in_bm25(count, n_photos, expected):
     assert rarity(count, n_photos) == pytest.approx(expected, rel=1e-12)
     assert rarity(0, 0) == pytest.approx(math.log(4), rel=1e-12)  # of an empty library
+
+
+def test_gains_are_log_odds_in_thirty_seconds_and_just_the_query_comes_before_all():
+    shares = np.array([1, 1, 0.5, 0.18, 0.1], dtype=np.float32)
+    precise = np.array([1, 1, 0.25, 0, 0], dtype=np.float32)
+    whole = np.array([True, False, False, False, False])
+    found = WordMatches(np.array([2, 5, 7, 8, 9]), shares, precise, whole, {"a": 5}, {}, 100)
+    gains = Gains.of_words(found, WordWeights(1.1, 0.7, sharpness=2), Curve(8, -3))
+    assert gains.rows.tolist() == [2, 5, 7, 8]  # the last one gains less than half a step
+    steps = [round(32 * 1.8), round(32 * 1.275 / 4), 1]
+    assert gains.of(found.rows[1:]).tolist() == [*(step / (32 * 8) for step in steps), 0]
+    # The largest gain without the whole title, and the farthest that two cosines can be apart.
+    assert gains.of(found.rows[:1])[0] == pytest.approx(1.8 / 8 + 2 + 1.8 / 8, abs=2 / (32 * 8))
+    some = Gains.of_words(found, WordWeights(1.1, 0.7), Curve(8, -3))
+    assert some.rows.tolist() == found.rows.tolist()
 
 
 @pytest.mark.parametrize("levels", [1, 2, 7, 300])
