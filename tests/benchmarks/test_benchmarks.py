@@ -149,6 +149,6 @@ def test_a_script_takes_the_shared_command_line(script):
 @pytest.mark.slow
 def test_a_system_that_is_not_installed_is_named_and_one_that_is_unknown_refused(tmp_path):
     done = run("bench_index", "--systems", "hnswlib,oracle", "--out", str(tmp_path))
-    assert done.code not in (0, None)
+    assert done.code
     assert "got ['oracle']" in done.err
     assert not list(tmp_path.rglob("*"))

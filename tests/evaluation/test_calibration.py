@@ -135,15 +135,11 @@ def test_scores_of_one_share_a_bin_with_those_just_below():
     assert len(reliability([1.0, 0.95], [True, False]).bins) == 1
 
 
-def test_one_bin_is_enough_and_none_is_not():
+def test_a_score_outside_its_range_is_refused_and_so_are_no_bins():
     assert reliability([0.2, 0.6], [False, True], bins=1).bins == [(0.4, 0.5, 2)]
-    with pytest.raises(InputError, match="in 0 bins"):
-        reliability([0.2], [True], bins=0)
-
-
-def test_score_outside_its_range_is_refused():
-    with pytest.raises(InputError, match="must lie from 0 to 1"):
-        reliability([1.2], [True])
+    for score, bins in ((1.2, 10), (0.2, 0)):
+        with pytest.raises(InputError, match=f"must lie from 0 to 1.* in {bins} bins"):
+            reliability([score], [True], bins=bins)
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=40))
