@@ -93,9 +93,13 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
         real=vectors.queries if is_real else None,
     )
     peer = PEERS[name].make(seed=options.seed, threads=options.threads)
-    result = {"parameters": _parameters(peer, options, atlas), "vectors": vectors.digest}
+    result = {"vectors": vectors.digest}
     if not peer.filters:
-        return result | {"metrics": {}, "cells": []}
+        return result | {
+            "parameters": _parameters(peer, options, atlas),
+            "metrics": {},
+            "cells": [],
+        }
     places = sorted(
         cells(_SMOKE_SHARES if options.smoke else SHARES, kinds=KINDS),
         key=lambda cell: (cell.n_conditions, -cell.share),
@@ -107,8 +111,6 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
     ):
         step.note("building")
         peer.build(atlas.vectors, atlas.columns, Path(scratch))
-        # A server tells its version and its limits only when it runs.
-        result["parameters"] = _parameters(peer, options, atlas)
         if peer.efforts:
             peer.set_effort(peer.filter_effort)
         started = time.perf_counter()
@@ -121,6 +123,8 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
             step.advance(1)
         peer.close()
     return result | {
+        # Asked last, since a server tells its version and its limits only when it runs.
+        "parameters": _parameters(peer, options, atlas),
         "metrics": _summarise_cells(rows),
         "cells": [_round_floats(row) for row in rows],
     }

