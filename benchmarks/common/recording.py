@@ -7,11 +7,12 @@ import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import numpy as np
 
-from searchlab.errors import DataError, InputError
+from searchlab.errors import DataError, InputError, SearchlabError
 from searchlab.evaluation.provenance.manifest import machine, refuse_changes
 from searchlab.evaluation.provenance.measurement import (
     measurement_path,
@@ -56,9 +57,11 @@ def bench_parser(
         raise InputError(msg)
     choices = list(datasets) or None
     parser.add_argument("--dataset", default=dataset, choices=choices, help="photos to measure on")
-    parser.add_argument("--runs", type=int, default=5, help="repetitions; the median is reported")
+    parser.add_argument(
+        "--runs", type=_count, default=5, help="repetitions; the median is reported"
+    )
     parser.add_argument("--seed", type=int, default=0, help="seed of all random draws")
-    parser.add_argument("--threads", type=int, default=1, help="threads that compute")
+    parser.add_argument("--threads", type=_count, default=1, help="threads that compute")
     parser.add_argument("--force", action="store_true", help="measure again what is on record")
     parser.add_argument(
         "--smoke", action="store_true", help="try the script on little data; figures say nothing"
@@ -72,17 +75,37 @@ def bench_parser(
     return parser
 
 
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        msg = f"must be at least 1, got {number}"
+        raise argparse.ArgumentTypeError(msg)
+    return number
+
+
 class _Parser(argparse.ArgumentParser):
-    """Refuses, before anything is measured, what must not be recorded."""
+    """Refuses what must not be recorded before anything is measured; says errors in a line."""
 
     def parse_args(self, *args: Any, **kwargs: Any) -> Any:
         options = super().parse_args(*args, **kwargs)
+        sys.excepthook = _say_error
         if not (options.smoke or options.allow_changes):
             try:
                 refuse_changes(options.out)
             except InputError as error:
                 self.error(str(error))
         return options
+
+
+def _say_error(
+    kind: type[BaseException], error: BaseException, where: TracebackType | None
+) -> None:
+    if isinstance(error, SearchlabError):
+        sys.stderr.write(f"{Path(sys.argv[0]).name}: error: {error}\n")
+    elif isinstance(error, KeyboardInterrupt):
+        sys.stderr.write("stopped; what was recorded stays\n")
+    else:
+        sys.__excepthook__(kind, error, where)
 
 
 class _Refused(argparse.Action):

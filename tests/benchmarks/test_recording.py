@@ -32,6 +32,30 @@ def test_every_script_has_the_same_command_line(options):
     assert (defaults.force, defaults.smoke) == (False, False)
 
 
+def test_bad_input_is_said_in_one_line_and_a_fault_of_ours_with_where_it_happened(
+    options, capsys, monkeypatch
+):
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    monkeypatch.setattr(sys, "argv", ["benchmarks/scale/bench_scale.py"])
+    options()
+    for error in (InputError("a size must be a number, got 'foo'"), ZeroDivisionError("ours")):
+        try:
+            raise error
+        except type(error):
+            sys.excepthook(*sys.exc_info())
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "bench_scale.py: error: a size must be a number, got 'foo'"
+    assert said[1].startswith("Traceback")
+    assert said[-1] == "ZeroDivisionError: ours"
+
+
+@pytest.mark.parametrize("option", ["--runs", "--threads"])
+def test_runs_and_threads_are_counted_from_one(options, capsys, option):
+    with pytest.raises(SystemExit):
+        options(option, "0")
+    assert f"argument {option}: must be at least 1, got 0" in capsys.readouterr().err
+
+
 def test_a_script_that_times_refuses_other_machines(options, capsys):
     with pytest.raises(SystemExit):
         options("--on", "ray:auto")
