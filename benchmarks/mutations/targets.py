@@ -43,6 +43,7 @@ TARGETS = (
             "search/test_mixing.py",
             "search/test_query_reading.py",
             "search/test_ranked_before.py",
+            "search/test_ranking.py",
             "search/test_written_scores.py",
         ),
     ),

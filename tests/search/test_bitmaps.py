@@ -65,8 +65,9 @@ def test_a_cut_is_the_set_over_some_of_the_rows_alone(sets_of_rows, data):
 
 
 @pytest.mark.parametrize("start", [0, 1, 40, 64, 100])
-def test_a_cut_holds_what_two_words_hold_of_it(start):
-    assert Bitmap.full(300).cut(start, start + 150) == Bitmap.full(150)
+@pytest.mark.parametrize("n_rows", [64, 128, 150])
+def test_a_cut_holds_what_its_words_hold(start, n_rows):
+    assert Bitmap.full(300).cut(start, start + n_rows) == Bitmap.full(n_rows)
 
 
 @settings(max_examples=examples(60), deadline=None)
