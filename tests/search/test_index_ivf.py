@@ -48,6 +48,12 @@ def test_rows_that_scatter_alike_in_every_direction_are_taken_to_scatter_so():
     assert index._stopping.usual * 32 == pytest.approx(1.5, abs=0.7)
 
 
+def test_tails_lie_at_most_all_the_way_along_each_other():
+    vectors = made_vectors("smooth-3k-96").photos
+    twins = IvfIndex(np.concatenate([vectors, vectors]), n_lists=20)
+    assert twins._stopping.along[0] == 1
+
+
 # -- recall -----------------------------------------------------------------------------------
 
 
