@@ -142,6 +142,17 @@ def test_nearest_refuses_what_it_would_answer_wrongly(index, queries, arguments,
         index.nearest(**arguments_given)
 
 
+def test_a_query_is_as_large_as_queries_may_be_and_no_larger(index):
+    largest = np.full(16, 1e6, np.float32)
+    assert len(index.nearest(largest, 3).rows) == 3
+    assert index.search(largest[np.newaxis], 3).rows.shape == (1, 3)
+    larger = np.nextafter(largest, np.float32(np.inf))
+    with pytest.raises(InputError, match="query must be finite and at most 1e\\+06"):
+        index.nearest(larger, 3)
+    with pytest.raises(InputError, match="queries must be finite and at most 1e\\+06"):
+        index.search(larger[np.newaxis], 3)
+
+
 def test_nearest_is_the_same_from_an_index_that_was_saved(kind, tmp_path, vectors, queries):
     config = Config(index=kind)
     build_index(vectors, config, np.arange(N)).save(tmp_path)
