@@ -188,6 +188,8 @@ def test_evidence_that_cannot_be_compared_needs_force(path, change, reason, save
 
 def test_another_machine_is_no_reason_as_quality_does_not_depend_on_it(path):
     in_force(path, result(MINI, machine="a slow one"))
+    standing = compare_with_current(result(WIDE, shift=0.02), path)
+    assert standing.p_value is not None  # query by query, not by intervals alone
     promote(result(GRAPH, noise=1), path)
     assert Config.load(path) == GRAPH
 

@@ -38,6 +38,8 @@ def test_recall_counts_a_worse_photo_and_padding_as_missed():
 def test_recall_counts_the_first_photo_of_a_library_like_any_other():
     exact = Neighbors(np.array([[4, 0]]), np.array([[0.9, 0.5]]))
     assert recall_at_k(exact, exact) == 1.0
+    approximate = Neighbors(np.array([[4, 9]]), np.array([[0.9, 0.4]]))
+    assert recall_at_k(approximate, exact) == 0.5
 
 
 def test_recall_counts_a_repeated_row_once():

@@ -109,7 +109,12 @@ def test_promotion_writes_the_figures_of_every_task(tmp_path):
 
 def test_of_three_tasks_the_last_one_gives_the_figures_in_force(tmp_path):
     shares = {"demo": 0.5, "demo-written": 0.25, "flickr8k": 0.25}
-    tasks = [Task(Report([result(MINI, dataset=name)]), shares[name]) for name in shares]
+    tasks = [
+        Task(Report([result(MINI, dataset=name, ms=ms)]), shares[name])
+        for ms, name in enumerate(shares, 1)
+    ]
+    (weighted,) = WeighedTasks(tasks).comparison.results
+    assert weighted.metrics["p50_ms"] == 3
     path = WeighedTasks(tasks).promote(tmp_path / "chosen.json")
     values = read_measurement(path)
     assert values["dataset"] == "flickr8k"
