@@ -226,6 +226,14 @@ def test_rates_out_of_range_are_refused(per_second, burst, named):
         Rates(None, per_second, burst)
 
 
+def test_all_of_a_burst_may_come_back_as_late_as_instants_reach(opened):
+    rates = opened(None, 0.5, 50_000_000)
+    assert rates.check("key", NOON).allowed
+    assert rates.check("key", NOON).allowed
+    with pytest.raises(InputError, match="^burst must be"):
+        Rates(None, 0.5, 50_000_001)
+
+
 def test_a_file_of_another_size_is_refused(path):
     path.parent.mkdir()
     path.write_bytes(b"something else")
