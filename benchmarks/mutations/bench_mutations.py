@@ -12,7 +12,9 @@ Writes results/mutations/<dataset>/<part>.json as soon as a part is done, named.
 were planted by hand (`named.py`), and summary.json over what is on record. An interrupted run goes
 on with the parts that are not: a record counts, from whatever machine, as long as the same mutants
 would be drawn. After tests that were written for what survived, the same mutants flatter them:
-`--dataset new-draw` with another `--seed` keeps other mutants beside these.
+`--dataset new-draw` with another `--seed` keeps other mutants beside these. --since plants only the
+gaps on record, and writes since.json about which of them the tests of today catch: the summary has
+both, the share that a draw was caught by tests that did not know it, and the share caught since.
 """
 
 from __future__ import annotations
@@ -50,7 +52,8 @@ _COPIED = (
     *("searchlab", "tests", "benchmarks", "datasets", "results", "conftest.py", "pyproject.toml"),
     *("README.md", "LICENSE", "NOTICE"),
 )
-_NAMED = "named"
+_NAMED, _SINCE = "named", "since"
+_SAME = ("module", "line", "before", "after")
 _SECONDS: dict[str, float] = {}  # of test files without a mutant
 _AT_MOST_S = 900  # for tests without a mutant, which compile every kernel at first
 
@@ -64,6 +67,7 @@ def main() -> None:
     parser.add_argument("--each", type=int, default=12, help="mutants of each part")
     known = [*(target.about for target in TARGETS), _NAMED]
     parser.add_argument("--about", action="append", choices=known, help="only this part")
+    parser.add_argument("--since", action="store_true", help="plant only the gaps on record, again")
     options = parser.parse_args()
     wanted = options.about or known
     by_name = {target.about: target for target in TARGETS}
@@ -74,6 +78,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         checkout = copy_checkout(Path(folder) / "checkout")
         tests = WarmTests(checkout)
+        if options.since:
+            measure_since(options, checkout, tests)
+            targets, wanted = [], []
         for target in targets:
             drawn = draw(target, options.each, options.seed)
             if not options.force and _is_recorded(options, target, drawn):
@@ -181,6 +188,40 @@ def measure_named(options: argparse.Namespace, checkout: Path, tests: WarmTests)
     record(options, BENCHMARK, _NAMED, values)
 
 
+def measure_since(options: argparse.Namespace, checkout: Path, tests: WarmTests) -> None:
+    """Plant the gaps on record again, and record which of them the tests of today catch."""
+    gaps = []
+    for target, one in _find_gaps(options.out / BENCHMARK / options.dataset):
+        limit_s = _run_unchanged(target.tests, tests)
+        with planted(checkout / "searchlab" / one["module"], _make_again(one).source):
+            outcome = _catch(_likely_first(target, one["module"]), tests, limit_s)
+        gaps.append({**{name: one[name] for name in _SAME}, "caught_by": _name_of(outcome)})
+        print(f"{one['module']}:{one['line']} {outcome.seconds} s {outcome.failed or 'SURVIVED'}")
+    values = {
+        "metrics": {"gaps": len(gaps), "caught": sum(bool(gap["caught_by"]) for gap in gaps)},
+        "gaps": gaps,
+        "manifest": make_manifest(BENCHMARK, seed=options.seed, threads=1),
+    }
+    record(options, BENCHMARK, _SINCE, values)
+
+
+def _find_gaps(folder: Path) -> Iterator[tuple[Target, dict[str, Any]]]:
+    for target in TARGETS:
+        path = folder / f"{_name(target)}.json"
+        for one in read_measurement(path)["mutants"] if path.exists() else ():
+            if not one["caught_by"] and not _reason(one):
+                yield target, one
+
+
+def _make_again(one: dict[str, Any]) -> Mutant:
+    source = (ROOT / "searchlab" / one["module"]).read_text(encoding="utf-8")
+    for mutant in make_mutants(source):
+        if describe(one["module"], mutant).items() <= one.items():
+            return mutant
+    msg = f"a gap on record must be in the code as it is, got {one}; measure its part again"
+    raise DataError(msg)
+
+
 def _catch(files: Sequence[str], tests: WarmTests, limit_s: float) -> Outcome:
     """Run the quick tests, which catch most mutants, and where they do not, all."""
     outcome = tests.run(files, limit_s=limit_s)
@@ -279,17 +320,30 @@ def make_summary(folder: Path) -> dict[str, Any]:
     records = {part: read_measurement(path) for part, path in paths.items() if path.exists()}
     mutants = {part: values["mutants"] for part, values in records.items()}
     every = [one for some in mutants.values() for one in some]
+    since = _read_since(folder)
     for one in every:
         one["harmless_because"] = _reason(one)  # which may be known since
+        one["caught_since_by"] = since.get(tuple(one[name] for name in _SAME), "")
+    now = [{**one, "caught_by": one["caught_by"] or one["caught_since_by"]} for one in every]
     return {
         "parameters": {"parts": list(records), "not_run": sorted(set(paths) - set(records))},
-        "metrics": _share(every),
+        "metrics": {
+            **_share(every),
+            "caught_since": sum(bool(one["caught_since_by"]) for one in every),
+            "share_caught_now": _share(now)["share_caught"],
+        },
         "rows": [
             {"part": part, **_share(mutants[part]), "commit": values["manifest"]["commit"]}
             for part, values in records.items()
         ],
         "survivors": [one for one in every if not one["caught_by"]],
     }
+
+
+def _read_since(folder: Path) -> dict[tuple[Any, ...], str]:
+    path = folder / f"{_SINCE}.json"
+    gaps = read_measurement(path)["gaps"] if path.exists() else []
+    return {tuple(gap[name] for name in _SAME): gap["caught_by"] for gap in gaps}
 
 
 def _share(mutants: list[dict[str, Any]]) -> dict[str, Any]:

@@ -230,8 +230,17 @@ def test_all_of_a_burst_may_come_back_as_late_as_instants_reach(opened):
     rates = opened(None, 0.5, 50_000_000)
     assert rates.check("key", NOON).allowed
     assert rates.check("key", NOON).allowed
-    with pytest.raises(InputError, match="^burst must be"):
+    with pytest.raises(InputError, match=r"^burst must be"):
         Rates(None, 0.5, 50_000_001)
+
+
+@pytest.mark.parametrize(
+    ("per_second", "burst", "window_s"), [(200, 400, 2), (200, 401, 3), (200, 200, 1), (200, 1, 1)]
+)
+def test_the_window_of_a_burst_is_whole_seconds_and_at_least_one(
+    opened, per_second, burst, window_s
+):
+    assert opened(None, per_second, burst).check("key", NOON).window_s == window_s
 
 
 def test_a_file_of_another_size_is_refused(path):

@@ -1,6 +1,7 @@
 """The meter and the records of usage: exact counts, limits that hold, windows that are whole."""
 
 import asyncio
+import threading
 from contextlib import closing
 from datetime import date
 
@@ -31,6 +32,13 @@ def test_a_count_returns_the_number_of_this_search_in_the_month(database, meter)
         return [await meter.count(caller, limit=100) for _ in range(3)]
 
     assert run(search()) == [1, 2, 3]
+
+
+@pytest.mark.usefixtures("meter")
+def test_a_meter_that_nobody_closes_keeps_no_process_from_ending():
+    threads = [one for one in threading.enumerate() if one.name == "searchlab-meter"]
+    assert threads
+    assert all(one.daemon for one in threads)
 
 
 def test_many_at_once_get_each_number_once(database, meter, clock):

@@ -5,10 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.mutations.bench_mutations import ROOT, draw, make_summary, planted
+from benchmarks.mutations.bench_mutations import (
+    ROOT,
+    _find_gaps,
+    _make_again,
+    describe,
+    draw,
+    make_summary,
+    planted,
+)
 from benchmarks.mutations.named import NAMED
 from benchmarks.mutations.operators import make_mutants
 from benchmarks.mutations.targets import TARGETS
+from searchlab.errors import DataError
 from searchlab.evaluation.provenance.measurement import write_measurement
 
 MODULE = '''
@@ -88,7 +97,33 @@ def test_harmless_mutants_are_neither_caught_nor_missed(tmp_path):
 
     (row,) = summary["rows"]
     assert (row["part"], row["commit"]) == ("planner", "0123456789ab")
-    counts = {"mutants": 12, "caught": 9, "harmless": 2}
-    assert summary["metrics"] == {**counts, "share_caught": 0.9, "low": 0.5958, "high": 0.9821}
-    assert summary["survivors"] == mutants[-3:]
+    counts = {"mutants": 12, "caught": 9, "harmless": 2, "caught_since": 0}
+    shares = {"share_caught": 0.9, "low": 0.5958, "high": 0.9821, "share_caught_now": 0.9}
+    assert summary["metrics"] == {**counts, **shares}
+    assert summary["survivors"] == [{**one, "caught_since_by": ""} for one in mutants[-3:]]
     assert "cursors" in summary["parameters"]["not_run"]
+
+
+def test_what_was_caught_since_is_told_beside_what_a_draw_that_no_test_knew_showed(tmp_path):
+    (mutant, *_), (other, *_) = (draw(TARGETS[0], 1, seed=seed) for seed in (0, 1))
+    about = {"benchmark": "mutations", "dataset": "searchlab", "metrics": {}}
+    manifest = {"manifest": {"commit": "0123456789ab"}}
+    gaps = [{**describe(*one), "harmless_because": "", "caught_by": ""} for one in (mutant, other)]
+    path = tmp_path / "mutations" / "searchlab"
+    write_measurement(
+        path / "cursors.json", {**about, **manifest, "name": "cursors", "mutants": gaps}
+    )
+    found = list(_find_gaps(path))
+    assert [one for _, one in found] == gaps
+    assert _make_again(found[1][1]) == other[1]
+    gone = {**gaps[0], "before": "what is no more"}
+    with pytest.raises(DataError, match="must be in the code as it is"):
+        _make_again(gone)
+
+    again = [{**gaps[0], "caught_by": "tests/a.py::test_b"}, gaps[1]]
+    write_measurement(path / "since.json", {**about, **manifest, "name": "since", "gaps": again})
+    summary = make_summary(path)
+    metrics = summary["metrics"]
+    assert (metrics["share_caught"], metrics["share_caught_now"]) == (0.0, 0.5)
+    assert metrics["caught_since"] == 1
+    assert [one["caught_since_by"] for one in summary["survivors"]] == ["tests/a.py::test_b", ""]

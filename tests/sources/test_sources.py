@@ -142,6 +142,13 @@ def test_days_of_times(value, day):
     assert RawRecord({"at": value}).day("at") == day
 
 
+@pytest.mark.parametrize(
+    ("value", "text"), [(10**30 - 1, "9" * 30), (-(10**30) + 1, "-" + "9" * 30), (10**30, "")]
+)
+def test_numbers_of_up_to_thirty_digits_are_read_as_texts(value, text):
+    assert RawRecord({"at": value}).text("at") == text
+
+
 def test_deep_markup_is_read_without_harm():
     assert plain_text("<b>" * 5_000 + "x") == "x"
 
