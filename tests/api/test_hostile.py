@@ -1,5 +1,6 @@
 """Hostile texts and hostile HTTP, everywhere: a clean refusal or the right answer, nothing else."""
 
+import gzip
 import http.client
 import json
 import re
@@ -8,7 +9,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from tests.support.independent_client import UUID, check_refused, check_success
+from tests.support.independent_client import UUID, check_failure, check_refused, check_success
 from tests.support.spec_server import corpus
 
 pytestmark = pytest.mark.slow
@@ -282,6 +283,27 @@ def test_any_text_as_a_header_of_a_body(api, name):
         for path in ("/api/v1/collections", SEARCH)
     )
     assert found_unclean(answers) == {}
+
+
+@pytest.mark.parametrize(
+    ("kind", "coding", "got"),
+    [
+        ("application/json", "gzip", "'application/json' in 'gzip'"),
+        ("text/plain", "identity", "'text/plain'"),
+        ("", "", "''"),
+    ],
+)
+def test_json_of_another_kind_or_compressed_is_told_what_came(api, kind, coding, got):
+    body = gzip.compress(b'{"name": "x"}')
+    path = "/api/v1/collections"
+    answer = ask(api, "POST", path, body, content_type=kind, content_encoding=coding)
+    message = check_failure(answer, 415, "UNSUPPORTED_MEDIA_TYPE")["message"]
+    assert message == f"the body must be application/json, got {got}"
+
+
+@pytest.mark.parametrize("kind", ["Application/JSON", "application/json; charset=utf-8"])
+def test_json_is_json_in_any_case_and_with_parameters(api, kind):
+    check_success(send(api, b'{"name": "x"}', kind=kind))
 
 
 def test_any_text_as_a_key_opens_nothing_and_is_told_the_same(api):

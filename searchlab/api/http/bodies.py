@@ -11,6 +11,7 @@ from litestar import Request
 from litestar.exceptions import InternalServerException
 
 from searchlab.api.wire.errors import HttpProblem, Invalid, invalid
+from searchlab.errors import quote
 
 # Most seconds between two pieces of a body, for a whole picture, and for a whole JSON body.
 _IDLE_S, _WHOLE_S, JSON_S = 20.0, 180.0, 10.0
@@ -23,6 +24,29 @@ _DISCARD_S = 10.0
 AnyRequest = Request[Any, Any, Any]
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
+
+
+def check_content(request: AnyRequest, kind: str, must: str) -> dict[str, str]:
+    """Check what a body is said to be: of one kind, and not compressed.
+
+    Args:
+        request: Whose body it is.
+        kind: Media type that is wanted.
+        must: What the body must be, in words.
+
+    Returns:
+        The parameters of its Content-Type.
+
+    Raises:
+        HttpProblem: It is of another kind, or compressed (415).
+    """
+    came, parameters = request.content_type
+    coding = request.headers.get("content-encoding", "").strip().lower()
+    if coding in {"", "identity"} and came == kind:
+        return parameters
+    got = quote(came) if coding in {"", "identity"} else f"{quote(came)} in {quote(coding)}"
+    msg = f"the body must be {must}, got {got}"
+    raise HttpProblem(msg, "UNSUPPORTED_MEDIA_TYPE")
 
 
 class IncomingBody:

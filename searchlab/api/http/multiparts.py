@@ -12,8 +12,8 @@ from multipart import (  # type: ignore[import-untyped]
     PushMultipartParser,
 )
 
-from searchlab.api.http.bodies import AnyRequest
-from searchlab.api.wire.errors import HttpProblem, Invalid, invalid
+from searchlab.api.http.bodies import AnyRequest, check_content
+from searchlab.api.wire.errors import Invalid, invalid
 from searchlab.api.wire.requests import ImageSearch
 from searchlab.api.wire.schema import Detail
 from searchlab.errors import quote
@@ -99,15 +99,12 @@ def boundary_of(request: AnyRequest) -> bytes:
     """Check the content type of a request, and return its boundary.
 
     Raises:
-        HttpProblem: It is not multipart/form-data (415).
+        HttpProblem: It is not multipart/form-data, or compressed (415).
         Invalid: It has no boundary.
     """
-    kind, options = request.content_type
-    coding = request.headers.get("content-encoding", "identity")
-    if kind != "multipart/form-data" or coding.strip().lower() not in {"", "identity"}:
-        got = quote(kind) if coding == "identity" else f"{quote(kind)} in {quote(coding)}"
-        msg = f"body must be multipart/form-data with a part {PART}, got {got}"
-        raise HttpProblem(msg, "UNSUPPORTED_MEDIA_TYPE")
+    options = check_content(
+        request, "multipart/form-data", f"multipart/form-data with a part {PART}"
+    )
     boundary = options.get("boundary", "")
     if not boundary:
         msg = "body must be well-formed multipart/form-data, got a Content-Type without a boundary"

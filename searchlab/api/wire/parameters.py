@@ -18,7 +18,7 @@ import msgspec
 from litestar import Request
 
 from searchlab.api.accounts.plans import Plan
-from searchlab.api.http.bodies import JSON_S, read_whole
+from searchlab.api.http.bodies import JSON_S, check_content, read_whole
 from searchlab.api.wire.errors import HttpProblem, Invalid, invalid
 from searchlab.api.wire.schema import Detail
 from searchlab.errors import quote
@@ -195,12 +195,9 @@ async def read_body(struct: type[Parameters], request: Request[Any, Any, Any]) -
 
     Raises:
         Invalid: It is no JSON object, or values are missing, of a wrong type or out of range.
-        HttpProblem: It has another content type (415), or is too large (413).
+        HttpProblem: It has another content type or is compressed (415), or is too large (413).
     """
-    kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
-    if kind != "application/json":
-        msg = f"the body must be application/json, got {quote(kind)}"
-        raise HttpProblem(msg, "UNSUPPORTED_MEDIA_TYPE")
+    check_content(request, "application/json", "application/json")
     body = await read_whole(request, MAX_BODY_BYTES, whole_s=JSON_S)
     try:
         document = msgspec.json.decode(body)
