@@ -184,9 +184,9 @@ def _describe(operation: Operation, path: str, method: str) -> dict[str, Any]:
 _IDEMPOTENCY_KEY = {
     "name": IDEMPOTENCY_KEY,
     "in": "header",
-    "description": "Any text that you choose. The same key with the same request within 24 hours "
-    "gets the first successful answer again, and nothing is done twice; after a failure the "
-    "request is tried again.",
+    "description": "1 to 255 visible ASCII characters that you choose. The same key with the same "
+    "request within 24 hours gets the first successful answer again, and nothing is done twice; "
+    "after a failure the request is tried again.",
     "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
 }
 _IF_NONE_MATCH = {

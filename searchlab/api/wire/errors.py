@@ -87,21 +87,22 @@ KINDS = {
             "NOT_FOUND",
             404,
             "No such photo, collection, entry or path.",
-            "photo_id must be that of an indexed photo, got 'abc'",
+            "photo_id must name an indexed photo, got 'abc'",
             "Check the identifier; photos and collections may have been deleted.",
         ),
         (
             "METHOD_NOT_ALLOWED",
             405,
             "The path is known, the method is not.",
-            "/api/v1/usage must be asked with GET, got PUT",
+            "'/api/v1/usage' must be asked with GET, HEAD, OPTIONS, got 'PUT'",
             "Use a method of the header `Allow`.",
         ),
         (
             "CONFLICT",
             409,
             "The photo is in the collection already.",
-            "photo_id must be new to collection 7, got one that is in it",
+            "photo_id must be new to collection 7, got '0f3d2c1b-5a4e-5c6d-8b7a-9f8e7d6c5b4a', "
+            "which is in it",
             "Nothing needs to be done.",
         ),
         (
@@ -122,7 +123,7 @@ KINDS = {
             "PAYLOAD_TOO_LARGE",
             413,
             "The body has too many bytes, or the picture too many pixels.",
-            "the body must have at most 20,971,520 bytes, got more",
+            "the body must have at most 20,971,520 bytes, got more; scale it down",
             "Scale the picture down; 1,000 pixels a side are plenty.",
         ),
         (
@@ -135,9 +136,10 @@ KINDS = {
         (
             "UNSUPPORTED_MEDIA_TYPE",
             415,
-            "The operation does not accept a body of this type.",
-            "image must be a JPEG, PNG, WebP or AVIF picture, got another file",
-            "Send JSON as application/json, and pictures as multipart/form-data in a part `image`.",
+            "The operation does not accept a body of this type, or one that is compressed.",
+            "the body must be application/json, got 'application/json' in 'gzip'",
+            "Send JSON as application/json, and JPEG, PNG, WebP or AVIF pictures as "
+            "multipart/form-data in a part `image`; compress neither.",
         ),
         (
             "RATE_LIMITED",
@@ -264,16 +266,18 @@ _PICTURES = {
 }
 
 
-def problem_of(error: Exception) -> HttpProblem | Invalid:
-    """Turn any exception into the problem that the caller sees; internal details are left out."""
+def problem_of(error: Exception, *, method: str = "", path: str = "") -> HttpProblem | Invalid:
+    """Turn any exception into the problem that the caller sees; internal details are left out.
+
+    Args:
+        error: What was raised.
+        method: That of the request, where it is known.
+        path: What it asked for.
+    """
     if isinstance(error, HttpProblem | Invalid):
         return error
     if isinstance(error, HTTPException) and error.status_code in STATUSES:
-        kind = KINDS[STATUSES[error.status_code]]
-        headers = {name.lower(): value for name, value in (error.headers or {}).items()}
-        if "allow" in headers:  # made from a set, whose order differs from process to process
-            headers["allow"] = ", ".join(sorted(headers["allow"].split(", ")))
-        return HttpProblem(kind.meaning, kind.code, headers=headers)
+        return _explain_refusal(error, method, path)
     if isinstance(error, errors.ImageError):
         code = _PICTURES.get(error.reason)
         return (
@@ -292,6 +296,22 @@ def problem_of(error: Exception) -> HttpProblem | Invalid:
     if isinstance(error, InFlightError):
         wait = {"Retry-After": str(error.retry_after_s)}
     return HttpProblem(message, code, headers=wait)
+
+
+def _explain_refusal(error: HTTPException, method: str, path: str) -> HttpProblem:
+    """Put into words what was refused before any route was called."""
+    kind = KINDS[STATUSES[error.status_code]]
+    message, what = kind.meaning, errors.quote(path)
+    headers = {name.lower(): value for name, value in (error.headers or {}).items()}
+    if "allow" in headers:  # made from a set, whose order differs from process to process
+        allowed = {*headers["allow"].split(", ")}
+        if "GET" in allowed:
+            allowed.add("HEAD")  # which is answered wherever GET is
+        headers["allow"] = ", ".join(sorted(allowed))
+        message = f"{what} must be asked with {headers['allow']}, got {errors.quote(method)}"
+    elif kind.code == "NOT_FOUND" and path:
+        message = f"the path must be one of those at /docs, got {what}"
+    return HttpProblem(message, kind.code, headers=headers)
 
 
 def is_shortage(error: BaseException) -> bool:
