@@ -363,7 +363,8 @@ def test_what_was_measured_can_be_measured_again():
     assert measure("cube", stride=300, pool_steps=9, tolerances=(20, 60)) != curves
     names = measure_names("css4", samples=50)
     assert recompute_names(names) == names
-    photos = measure_photos(stride=200)
+    photos = measure_photos(stride=200, every=20)
+    assert photos["metrics"]["n_photos"] == 31
     assert recompute(photos) == photos
     for measured in (curves, names, photos):
         assert all(isinstance(value, int | float) for value in measured["metrics"].values())
