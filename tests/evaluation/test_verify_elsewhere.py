@@ -164,6 +164,39 @@ def test_every_tolerance_says_why_and_is_narrow():
         assert one.factor <= 2
 
 
+@pytest.mark.parametrize(
+    ("study", "recorded", "on_another"),
+    [
+        (
+            "relevance",
+            {
+                "metrics": {"written_auc.as ranked.without fr": 0.714942, "auc.x": 0.85},
+                "written": [{"bars": [{"mean_score": 0.44424, "n_pairs": 844, "low": 0.454419}]}],
+                "thresholds": [{"shown": 0.98937}],
+            },
+            {
+                "metrics": {"written_auc.as ranked.without fr": 0.714944, "auc.x": 0.85},
+                "written": [{"bars": [{"mean_score": 0.444174, "n_pairs": 843, "low": 0.45417}]}],
+                "thresholds": [{"shown": 0.989764}],
+            },
+        ),
+        (
+            "abroad",
+            {"metrics": {"photos of Flickr8k, mini × exact": 0.673784}},
+            {"metrics": {"photos of Flickr8k, mini × exact": 0.673617}},
+        ),
+    ],
+)
+def test_what_a_processor_without_wide_instructions_gave_counts_as_the_same(
+    study, recorded, on_another
+):
+    tolerances = STUDIES[study].tolerances
+    assert differences(recorded, on_another, tolerances=tolerances) == []
+    for name, value in recorded["metrics"].items():
+        worse = {"metrics": recorded["metrics"] | {name: value - 0.002}}
+        assert differences(recorded, worse, tolerances=tolerances)
+
+
 def test_one_ranking_in_a_thousand_may_differ_on_another_machine():
     recorded = {f"q{number}": ["a", "b"] for number in range(2_000)}
     ranked = {query: [("a", 0.5), ("b", 0.5)] for query in recorded}

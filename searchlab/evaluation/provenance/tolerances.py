@@ -43,6 +43,12 @@ class Tolerance:
         return both[0] > 0 and both[1] <= self.factor * both[0]
 
 
+RANKED_OTHERWISE = (
+    Tolerance("metrics*", absolute=0.001, why="one query in a thousand ranked otherwise"),
+    Tolerance("intervals*", absolute=0.002, why="one query in a thousand"),
+)
+
+
 def is_close(where: str, recorded: float, now: float, tolerances: Sequence[Tolerance]) -> bool:
     """Tell whether a figure that was computed again counts as the same.
 
