@@ -70,7 +70,10 @@ def list_all(data: Path, database_url: str | None, as_json: bool) -> None:
 )
 @click.option("--port", envvar="SEARCHLAB_PORT", type=int, default=8000, hidden=True)
 def link(data: Path, database_url: str | None, account: str, base_url: str, port: int) -> None:
-    """Print an address that signs in whoever opens it: once, within ten minutes."""
+    """Print an address that signs in whoever opens it.
+
+    It can be used once, within ten minutes.
+    """
     from searchlab.api.accounts.sessions import create_link
     from searchlab.api.settings import Settings
     from searchlab.api.web.session_cookies import NEEDS_HTTPS, Site
@@ -108,9 +111,10 @@ def plan(data: Path, database_url: str | None, account: str, plan: str) -> None:
 @_account_option
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def close(data: Path, database_url: str | None, account: str, yes: bool) -> None:
-    """Delete an account with its keys, sessions, collections, judgments and usage.
+    """Delete an account with all that is its own.
 
-    Its keys and sessions are refused from now on. None of it can be brought back.
+    Its keys and sessions are refused from now on; its collections, judgments and usage are deleted.
+    None of it can be brought back.
     """
     from searchlab.api.accounts.administration import close_account, find_account
     from searchlab.evaluation.judging.tasks import delete_journals

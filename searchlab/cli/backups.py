@@ -18,11 +18,12 @@ _POSTGRES = "accounts and collections are not in it: they lie in PostgreSQL, see
 @data_option
 @database_option
 def backup(target: Path, data: Path, database_url: str | None) -> None:
-    """Copy a library into the new folder TARGET, while it is served and indexed.
+    """Copy a library into the new folder TARGET.
 
-    The copy has photos, vectors, thumbnails, models and, unless they lie in PostgreSQL, accounts,
-    keys, usage and collections, each as at one moment after the command began. The files of the
-    photos are not in it. `searchlab restore` puts it back.
+    It may be served and indexed meanwhile. The copy has photos, vectors, thumbnails, models and,
+    unless they lie in PostgreSQL, accounts, keys, usage and collections, each as at one moment
+    after the command began. The files of the photos are not in it. `searchlab restore` puts it
+    back.
     """
     from searchlab.library.backup import API_DATABASE, back_up
     from searchlab.library.library import open_library
@@ -53,11 +54,11 @@ def backup(target: Path, data: Path, database_url: str | None) -> None:
 @database_option
 @click.option("--replace", is_flag=True, help="Put it in place of the library that is there.")
 def restore(source: Path, data: Path, database_url: str | None, replace: bool) -> None:
-    """Put a library back from BACKUP, a folder that `searchlab backup` made.
+    """Put a library back from BACKUP.
 
-    Every file is compared with its checksum first. A server that runs goes on with what is
-    restored: photos, accounts, keys, usage and collections are those of the backup, and what came
-    since is lost. Never copy a file over api.db by hand.
+    BACKUP is a folder that `searchlab backup` made. Every file is compared with its checksum first.
+    A server that runs goes on with what is restored: photos, accounts, keys, usage and collections
+    are those of the backup, and what came since is lost. Never copy a file over api.db by hand.
     """
     from searchlab.library import backup as backups
 

@@ -109,10 +109,10 @@ def export_vectors_to(
 def export_atlas_to(
     folder: Path, data: Path, made: str | None, n_queries: int, k: int, seed: int
 ) -> None:
-    """Write the filter atlas into FOLDER, for VectorDBBench and ann-benchmarks.
+    """Write the filter atlas into FOLDER, for other benchmarks.
 
-    Filters of every strictness, whose photos lie near the queries, far from them or anywhere, with
-    the true neighbours of each query: Parquet, and HDF5.
+    For VectorDBBench and ann-benchmarks: filters of every strictness, whose photos lie near the
+    queries, far from them or anywhere, with the true neighbours of each query: Parquet, and HDF5.
     """
     import numpy as np
 

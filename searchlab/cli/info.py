@@ -23,7 +23,7 @@ _SHOWN = 8
 @click.option("-v", "--verbose", is_flag=True, help="Name every file that was skipped.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
 def info(data: Path, verbose: bool, as_json: bool) -> None:
-    """Say what a library holds: photos, folders, model, sizes, problems."""
+    """Say what a library holds: photos, model, sizes, problems."""
     from searchlab.cli.console import print_plain
     from searchlab.library.info import describe_library
     from searchlab.library.library import open_library

@@ -36,7 +36,10 @@ _dataset_option = click.option(
 
 @click.group()
 def judge() -> None:
-    """Have people judge which photos answer which queries, at /judge of a running server."""
+    """Have people judge which photos answer which queries.
+
+    They do it at /judge of a running server.
+    """
 
 
 @judge.command("create")
@@ -168,9 +171,10 @@ def _place(plan: JudgingPlan, data: Path, name: str, title: str, most: int) -> N
 @data_option
 @click.argument("name")
 def estimate(data: Path, name: str) -> None:
-    """Say how good the configurations of a task with --most are, with 95 % intervals.
+    """Say how good the configurations of a task are.
 
-    All of its photos must be graded: to stop where it pleases makes an estimate wrong.
+    It must be one that was created with --most; each figure comes with its 95 % interval. All of
+    its photos must be graded: to stop where it pleases makes an estimate wrong.
     """
     from searchlab.evaluation.judging.planned_tasks import estimate_task
 
@@ -190,7 +194,10 @@ def estimate(data: Path, name: str) -> None:
 @click.option("--title", default="", help="Title for people; NEW if not given.")
 @click.option("--most", default=200, show_default=True, type=click.IntRange(min=1))
 def more(data: Path, name: str, new: str, title: str, most: int) -> None:
-    """Make a task NEW of what to judge after NAME: what tells those apart that may be the best."""
+    """Make a task NEW of what to judge after NAME.
+
+    Its photos are those that tell apart the configurations which may be the best.
+    """
     from searchlab.evaluation.judging.planned_tasks import go_on_with
 
     _place(go_on_with(data, name), data, new, title, most)
@@ -366,7 +373,10 @@ def list_all(data: Path) -> None:
     shell_complete=complete_words(*_RULES),
 )
 def export(data: Path, name: str, out: Path, rule: str) -> None:
-    """Write the judgments as a dataset of your own into the folder OUT."""
+    """Write the judgments of a task into the folder OUT.
+
+    OUT is then a dataset of your own, which `searchlab evaluate` reads.
+    """
     from searchlab.evaluation.judging.folders import write_judgments
     from searchlab.evaluation.judging.tasks import open_task
     from searchlab.library.library import open_library

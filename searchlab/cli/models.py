@@ -53,7 +53,7 @@ def list_models() -> None:
     callback=named_models,
 )
 def check(spec: str, against: str | None) -> None:
-    """Test that a model keeps the contract of models, and look for silent mistakes.
+    """Test that a model keeps the contract of models.
 
     Run it on your own model before you index with it. What goes wrong silently is looked for after
     the promises: letter case, punctuation, padding, length of texts, colour order, resize filter,
@@ -118,10 +118,11 @@ def export_model(spec: str, folder: Path, int8: bool) -> None:
     "--out", type=FOLDER, default=Path(), show_default=True, help="Folder to write the wheel to."
 )
 def pack(folder: Path, out: Path, **options: Any) -> None:
-    """Pack a model as a wheel, to be installed by pip and loaded by name.
+    """Pack a model as a wheel, for pip to install.
 
-    FOLDER is that of an `onnx:` or `adapted:` model. The wheel holds its licence and card, and the
-    vectors of two probes: wherever it is loaded and embeds them otherwise, it is refused.
+    FOLDER is that of an `onnx:` or `adapted:` model. Once installed it is loaded by its name. The
+    wheel holds its licence and card, and the vectors of two probes: wherever it is loaded and
+    embeds them otherwise, it is refused.
     """
     from searchlab.models.packing import pack_model
 

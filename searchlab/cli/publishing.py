@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 )
 @click.option("--all", "everything", is_flag=True, help="Copy what is there too, to mend damage.")
 def push(address: str, data: Path, replace: bool, everything: bool) -> None:
-    """Copy the photos' vectors and index to ADDRESS, for other machines to search.
+    """Copy a library's vectors and index to ADDRESS.
 
-    ADDRESS is a folder, or one such as s3://bucket/library (extra `cluster`). Only what is not
-    there yet is copied, and what was there stays in force until all of it is. Photos, thumbnails,
-    accounts and keys stay here.
+    Other machines search them from there. ADDRESS is a folder, or one such as s3://bucket/library
+    (extra `cluster`). Only what is not there yet is copied, and what was there stays in force until
+    all of it is. Photos, thumbnails, accounts and keys stay here.
     """
     from searchlab.cli.console import ConsoleProgress
     from searchlab.cluster import publishing
@@ -48,9 +48,10 @@ def push(address: str, data: Path, replace: bool, everything: bool) -> None:
 @data_option
 @click.option("--replace", is_flag=True, help="Replace photos that never were at ADDRESS.")
 def pull(address: str, data: Path, replace: bool) -> None:
-    """Copy what was pushed to ADDRESS into a library here, and put it into force.
+    """Take over what was pushed to ADDRESS.
 
-    Every file is compared with its checksum. A server that runs goes on with what comes.
+    A library here gets it, and searches by it from then on. Every file is compared with its
+    checksum. A server that runs goes on with what comes.
     """
     from searchlab.cli.console import ConsoleProgress
     from searchlab.cluster import publishing

@@ -4,8 +4,10 @@ import subprocess
 import sys
 import time
 
+import click
 import pytest
 
+from searchlab.cli import searchlab
 from tests.support.cli_world import error_of
 
 
@@ -38,6 +40,24 @@ def test_every_command_has_help(run, command):
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("Usage: ")
     assert run(command, "-h") == done
+
+
+def groups(command, *names):
+    """Names of every group of commands, below a command."""
+    if isinstance(command, click.Group):
+        yield names
+        for name in command.list_commands(click.Context(command)):
+            yield from groups(command.get_command(click.Context(command), name), *names, name)
+
+
+@pytest.mark.parametrize("group", list(groups(searchlab)), ids=" ".join)
+def test_a_list_of_commands_says_what_each_does_in_a_whole_sentence(run, group, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    _, _, listed = run(*group, "--help").out.partition("Commands:\n")
+    lines = listed.splitlines()
+    assert lines
+    assert [line for line in lines if not line.endswith(".")] == []
+    assert [line for line in lines if line.endswith("...")] == []
 
 
 def test_version(run):
