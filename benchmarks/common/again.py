@@ -14,6 +14,9 @@ from searchlab.errors import NotFoundError
 from searchlab.evaluation.provenance.measurement import measurement_path, read_measurement
 
 
+_OF_ITS_OWN = ("manifest", "files", "digest")  # of every record, however alike the figures
+
+
 def measure_again(
     measure: Callable[[argparse.Namespace], object],
     recorded: Mapping[str, Any],
@@ -27,7 +30,7 @@ def measure_again(
         settings: Options beside those that all benchmarks have.
 
     Returns:
-        The record that came of it.
+        The record that came of it, but for what says where and when it came.
 
     Raises:
         NotFoundError: The benchmark ended for want of data.
@@ -48,7 +51,8 @@ def measure_again(
         with data_wanted():
             measure(options)
         where = (recorded["benchmark"], recorded["dataset"], recorded["name"])
-        return read_measurement(measurement_path(options.out, *map(str, where)))
+        again = read_measurement(measurement_path(options.out, *map(str, where)))
+        return {name: value for name, value in again.items() if name not in _OF_ITS_OWN}
 
 
 @contextmanager
