@@ -13,7 +13,6 @@ from typing import Any
 from searchlab.errors import NotFoundError
 from searchlab.evaluation.provenance.measurement import measurement_path, read_measurement
 
-
 _OF_ITS_OWN = ("manifest", "files", "digest")  # of every record, however alike the figures
 
 
