@@ -122,9 +122,14 @@ def test_choice_among_equally_fast_ones_is_the_smallest():
     assert choose(report.groups[0]) is small
 
 
-@pytest.mark.parametrize(("ms", "most"), [(0.5, 1.5), (2.5, 4.0)])
-def test_choice_reaches_up_to_a_half_or_a_millisecond_more_than_the_least(ms, most):
-    """`text_ms` of half a millisecond comes on top: a new query takes 1 ms or 3 ms at least."""
+def test_a_millisecond_that_words_take_outweighs_no_quality():
+    plain, written = result(PALETTE, ms=0.25, shift=0.001), result(MINI, ms=1.45)
+    assert choose([plain, written]) is written
+
+
+@pytest.mark.parametrize(("ms", "most"), [(0.5, 2.5), (5.5, 8.5)])
+def test_choice_reaches_up_to_a_half_or_two_milliseconds_more_than_the_least(ms, most):
+    """`text_ms` of half a millisecond comes on top: a new query takes 1 ms or 6 ms at least."""
     fastest = result(MINI, ms=ms, mib=2.0)
     small, slower = (result(WIDE, ms=x, mib=0.5) for x in (most, most + 1e-9))
     assert choose([fastest, small]) is small
