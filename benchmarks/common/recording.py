@@ -76,9 +76,12 @@ def bench_parser(
 
 
 def _count(text: str) -> int:
-    number = int(text)
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
     if number < 1:
-        msg = f"must be at least 1, got {number}"
+        msg = f"must be a whole number, at least 1, got {text!r}"
         raise argparse.ArgumentTypeError(msg)
     return number
 

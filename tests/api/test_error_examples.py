@@ -3,8 +3,9 @@
 import re
 
 import pytest
+from litestar.exceptions import MethodNotAllowedException
 
-from searchlab.api.wire.errors import KINDS
+from searchlab.api.wire.errors import KINDS, problem_of
 from tests.support.apis import api
 
 V1 = "/api/v1"
@@ -77,6 +78,12 @@ def test_who_asks_is_refused_in_the_words_of_the_reference(served, entry):
     check(served.client.post(path, json=body), "CONFLICT")
     unknown_field = f"{V1}/photos/{body['photo_id']}?fields=photographer"
     check(served.client.get(unknown_field), "INVALID_FIELDS")
+
+
+def test_where_the_path_is_not_known_the_meaning_is_told():
+    problem = problem_of(MethodNotAllowedException(headers={"Allow": "GET, POST"}))
+    assert str(problem) == KINDS["METHOD_NOT_ALLOWED"].meaning
+    assert problem.headers == {"allow": "GET, HEAD, POST"}
 
 
 def test_a_path_or_method_that_is_none_is_named_with_what_there_is(served):

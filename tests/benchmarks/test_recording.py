@@ -50,10 +50,12 @@ def test_bad_input_is_said_in_one_line_and_a_fault_of_ours_with_where_it_happene
 
 
 @pytest.mark.parametrize("option", ["--runs", "--threads"])
-def test_runs_and_threads_are_counted_from_one(options, capsys, option):
+@pytest.mark.parametrize("given", ["0", "few"])
+def test_runs_and_threads_are_counted_from_one(options, capsys, option, given):
     with pytest.raises(SystemExit):
-        options(option, "0")
-    assert f"argument {option}: must be at least 1, got 0" in capsys.readouterr().err
+        options(option, given)
+    said = f"argument {option}: must be a whole number, at least 1, got {given!r}"
+    assert said in capsys.readouterr().err
 
 
 def test_a_script_that_times_refuses_other_machines(options, capsys):

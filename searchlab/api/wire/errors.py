@@ -308,6 +308,7 @@ def _explain_refusal(error: HTTPException, method: str, path: str) -> HttpProble
         if "GET" in allowed:
             allowed.add("HEAD")  # which is answered wherever GET is
         headers["allow"] = ", ".join(sorted(allowed))
+    if "allow" in headers and path:
         message = f"{what} must be asked with {headers['allow']}, got {errors.quote(method)}"
     elif kind.code == "NOT_FOUND" and path:
         message = f"the path must be one of those at /docs, got {what}"
