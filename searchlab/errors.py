@@ -125,3 +125,12 @@ def quote(value: object) -> str:
     except ValueError:  # Python does not print numbers of more than 4,300 digits
         return "a number of thousands of digits"
     return text if len(text) <= 80 else f"{text[:75]}...{text[-1]}"
+
+
+def count(number: int, noun: str, nouns: str = "") -> str:
+    """Write a number with its noun.
+
+    >>> count(1, "photo"), count(2_000, "photo"), count(2, "query", "queries")
+    ('1 photo', '2,000 photos', '2 queries')
+    """
+    return f"{number:,} {noun if number == 1 else nouns or f'{noun}s'}"

@@ -7,10 +7,13 @@ import hashlib
 import json
 import os
 import shutil
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
+from unicodedata import normalize
 
 from searchlab.errors import InputError, MissingExtraError
 
@@ -32,6 +35,34 @@ def digest_of(values: Mapping[str, Any]) -> str:
         rest, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False
     )
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def as_spelled(path: Path) -> Path:
+    """Return a path as it stands on the disk, where accents are a character of their own or not.
+
+    Apple's systems write them apart from their letters (NFD), most others together (NFC).
+
+    Args:
+        path: The path; returned as it is where it is there, or nothing of this name is.
+    """
+    if str(path).isascii() or path.exists():
+        return path
+    parent = as_spelled(path.parent)
+    with suppress(OSError):
+        names = _names_in(parent, parent.stat().st_mtime_ns)
+        return parent / names.get(normalize("NFC", path.name), path.name)
+    return path
+
+
+@lru_cache(maxsize=8)
+def _names_in(folder: Path, _modified_ns: int) -> dict[str, str]:
+    """Return the names in a folder by their composed form, those that one name has alone."""
+    names = Counter(normalize("NFC", name) for name in os.listdir(folder))  # noqa: PTH208 - quick
+    return {
+        composed: name
+        for name in os.listdir(folder)  # noqa: PTH208
+        if names[composed := normalize("NFC", name)] == 1
+    }
 
 
 def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from searchlab.api.app import create_app
 from searchlab.api.settings import Settings
+from searchlab.api.snapshots.encoded_photos import MEDIA_PREFIX
 
 NO_ROUTE = "(no route)"
 _PART = re.compile(r"\{(\w+)\}")
@@ -23,8 +24,10 @@ class Routes:
     def __init__(self) -> None:
         """Read them from the application, which opens nothing for that."""
         methods = create_app(Settings(data=Path())).methods
+        # Other HEADs than those of pictures are answered by the GET of the same path.
         self._methods = {
-            path: frozenset(names.decode().split(", ")) - {"OPTIONS"}
+            path: frozenset(names.decode().split(", "))
+            - ({"OPTIONS"} if path.startswith(MEDIA_PREFIX) else {"OPTIONS", "HEAD"})
             for path, names in methods.items()
         }
         # Of two that fit, as /judge/new and /judge/{name}, the one with more letters of its own.

@@ -11,8 +11,8 @@ import click
 from searchlab.cli.completion import complete_words
 from searchlab.cli.database import database_option
 from searchlab.cli.keys import accounts_database, in_seconds
-from searchlab.cli.options import count, data_option, print_columns
-from searchlab.errors import InputError, quote
+from searchlab.cli.options import data_option, print_columns
+from searchlab.errors import InputError, count, quote
 
 if TYPE_CHECKING:
     from searchlab.api.accounts.administration import AccountRecord

@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from searchlab.cli.database import database_option
-from searchlab.cli.options import FOLDER, count, data_option
+from searchlab.cli.options import FOLDER, data_option
+from searchlab.errors import count
 
 _POSTGRES = "accounts and collections are not in it: they lie in PostgreSQL, see pg_dump"
 

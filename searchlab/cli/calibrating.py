@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from searchlab.cli.options import EXISTING_FILE, check_written, count, data_option, stdout
-from searchlab.errors import shell_word
+from searchlab.cli.options import EXISTING_FILE, check_written, data_option, stdout
+from searchlab.errors import count, shell_word
 
 
 @click.command()

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from searchlab.cli.options import count
 from searchlab.cli.skipped import skipped_lines
+from searchlab.errors import count
 from searchlab.evaluation.bars import ConsoleProgress as ConsoleProgress
 from searchlab.evaluation.bars import escape as escape
 from searchlab.evaluation.bars import print_plain as print_plain

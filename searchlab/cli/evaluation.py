@@ -15,12 +15,12 @@ from searchlab.cli.completion import (
     complete_models,
 )
 from searchlab.cli.options import ANY_PATH, EXISTING_FILE, FOLDER, named_models, stderr, stdout
+from searchlab.cli.running import runner_of, runner_options
 from searchlab.errors import InputError, NotFoundError, SearchlabError, quote, shell_word
 
 if TYPE_CHECKING:
     from searchlab.config import Config
     from searchlab.evaluation.datasets import Dataset
-    from searchlab.evaluation.language_tasks import TaskRunner
     from searchlab.evaluation.provenance.verify import Status
     from searchlab.evaluation.reports import Report
     from searchlab.library.library import Library
@@ -79,11 +79,9 @@ _PHOTOS = "A library of the photos, or a new folder to make one in; "
     help=f"{_PHOTOS}~/.cache/searchlab, or what SEARCHLAB_CACHE names, if not given.",
 )
 @click.option("--force", is_flag=True, help="Measure again what is recorded already.")
-@click.option(
-    "--on",
-    "runner_name",
-    help="Measure on Ray, a task for each language of a configuration: ray:local, or ray:ADDRESS "
-    "of a cluster whose nodes mount --data and --out alike (extra `cluster`). Times are left out.",
+@runner_options(
+    "Measure on Ray, a task for each language of a configuration: ray:local, or ray:ADDRESS of a "
+    "cluster whose nodes mount --data and --out alike (extra `cluster`). Times are left out."
 )
 @click.option(
     "--allow-changes",
@@ -96,7 +94,6 @@ def evaluate(
     data: Path | None,
     force: bool,
     allow_changes: bool,
-    runner_name: str | None,
     **options: Any,
 ) -> None:
     """Measure configurations on a judged dataset.
@@ -115,9 +112,9 @@ def evaluate(
     from searchlab.evaluation.provenance.manifest import refuse_changes
     from searchlab.evaluation.reporting.named import remember_printed
 
+    runner = runner_of(options)
     if not allow_changes:
         refuse_changes(out)
-    runner = _runner(runner_name)
     configs = _configs(options["models"], options["indexes"], options["config_files"])
     dataset = _dataset(name, options["languages"], options["per_language"])
     library, cache = _library(data)
@@ -245,14 +242,6 @@ def datasets() -> None:
     for reason, names in absent.items():
         line = f"Not here: {', '.join(names)}; {reason}"
         out.print(line, markup=False, highlight=False, soft_wrap=True)
-
-
-def _runner(name: str | None) -> TaskRunner | None:
-    if name is None:
-        return None
-    from searchlab.cluster.runners import open_runner
-
-    return open_runner(name)
 
 
 def _configs(models: tuple[str, ...], indexes: tuple[str, ...], files: Any) -> list[Config]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from searchlab.cli.completion import complete_datasets, complete_words
-from searchlab.cli.options import EXISTING_FILE, FOLDER, count, data_option, seed_option
-from searchlab.errors import InputError, NotFoundError, shell_word
+from searchlab.cli.options import EXISTING_FILE, FOLDER, data_option, seed_option
+from searchlab.errors import InputError, NotFoundError, count, shell_word
 
 if TYPE_CHECKING:
     from searchlab.evaluation.reports import Report

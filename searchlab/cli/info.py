@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from searchlab.cli.options import count, data_option, stdout
+from searchlab.cli.options import data_option, stdout
 from searchlab.cli.skipped import skipped_lines
+from searchlab.errors import count
 
 if TYPE_CHECKING:
     from searchlab.library.info import LibraryInfo

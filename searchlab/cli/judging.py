@@ -12,12 +12,11 @@ from searchlab.cli.completion import complete_datasets, complete_words
 from searchlab.cli.options import (
     EXISTING_FILE,
     FOLDER,
-    count,
     data_option,
     given_options,
     seed_option,
 )
-from searchlab.errors import InputError, NotFoundError, shell_word
+from searchlab.errors import InputError, NotFoundError, count, shell_word
 
 if TYPE_CHECKING:
     from searchlab.evaluation.datasets.labelled import LabelledQuery
@@ -277,6 +276,7 @@ def _pool(
         depth=depth,
         seed=int(shape["seed"]),
         random_share=shape["random_share"],
+        table=library.engine.table,
     )
 
 
@@ -383,10 +383,12 @@ def export(data: Path, name: str, out: Path, rule: str) -> None:
 
     library = open_library(data)
     written = write_judgments(library, open_task(data, name), out, rule=rule)
-    dropped = (
-        f"; {written.n_dropped} without a relevant photo left out" if written.n_dropped else ""
-    )
+    left_out = ""
+    if written.n_dropped:
+        left_out += f"; {written.n_dropped} without a relevant photo left out"
+    if written.n_gone:
+        left_out += f"; {count(written.n_gone, 'photo')} without a file here left out"
     judgments = count(written.n_judgments, "judgment")
     queries = count(written.n_queries, "query", "queries")
-    click.echo(f"{judgments} of {queries}{dropped}", err=True)
+    click.echo(f"{judgments} of {queries}{left_out}", err=True)
     click.echo(str(out))

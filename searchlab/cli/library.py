@@ -28,11 +28,11 @@ from searchlab.cli.options import (
     stdout,
     write_text,
 )
+from searchlab.cli.running import runner_of, runner_options
 from searchlab.cli.skipped import skipped_as_jsonl
 from searchlab.errors import InputError
 
 if TYPE_CHECKING:
-    from searchlab.library.embed import PictureRunner
     from searchlab.library.roots import Root
     from searchlab.search.queries import Query
 
@@ -139,11 +139,9 @@ def demo(data: Path, force: bool) -> None:
     type=EXISTING_FILE,
     help="Also write all files that were skipped into this file, each with its reason, as JSONL.",
 )
-@click.option(
-    "--on",
-    "runner_name",
-    help="Embed on Ray: ray:local, or ray:ADDRESS of a cluster whose nodes reach the photos by the "
-    "same paths (extra `cluster`); in this process if not given.",
+@runner_options(
+    "Embed on Ray: ray:local, or ray:ADDRESS of a cluster whose nodes reach the photos by the same "
+    "paths (extra `cluster`); in this process if not given."
 )
 @click.option(
     "--work",
@@ -179,7 +177,7 @@ def index(places: tuple[Path, ...], data: Path, **options: Any) -> None:
         load_model(options["model"])
     if options["index_kind"] is not None:
         Config(index=options["index_kind"])
-    runner = _runner(options["runner_name"], options["work"])
+    runner = runner_of(options)
     library = create_library(data)
     _keep(library.folder, options["keep_minutes"], options["keep_gb"])
     log = stderr()
@@ -199,17 +197,6 @@ def index(places: tuple[Path, ...], data: Path, **options: Any) -> None:
     if options["skipped"] is not None:
         write_text(options["skipped"], skipped_as_jsonl(report.problems))
     print_report(report, stdout(), every=options["verbose"])
-
-
-def _runner(name: str | None, work: str | None) -> PictureRunner | None:
-    if name is None:
-        if work is not None:
-            msg = "--work goes with --on, got none; name who embeds, such as --on ray:local"
-            raise InputError(msg)
-        return None
-    from searchlab.cluster.runners import open_runner
-
-    return open_runner(name, work=work)
 
 
 def _keep(folder: Path, minutes: float | None, gigabytes: float | None) -> None:

@@ -11,14 +11,13 @@ from searchlab.cli.completion import complete_models
 from searchlab.cli.options import (
     EXISTING_FILE,
     FOLDER,
-    count,
     data_option,
     named_models,
     seed_option,
     stderr,
     stdout,
 )
-from searchlab.errors import MissingExtraError, NotFoundError, SearchlabError, shell_word
+from searchlab.errors import MissingExtraError, NotFoundError, SearchlabError, count, shell_word
 
 _SHOWN_PROBLEMS = 10
 

@@ -132,15 +132,6 @@ def given_options() -> set[str]:
     }
 
 
-def count(number: int, noun: str, nouns: str = "") -> str:
-    """Write a number with its noun.
-
-    >>> count(1, "photo"), count(2_000, "photo"), count(2, "query", "queries")
-    ('1 photo', '2,000 photos', '2 queries')
-    """
-    return f"{number:,} {noun if number == 1 else nouns or f'{noun}s'}"
-
-
 def print_columns(rows: Sequence[Sequence[str]]) -> None:
     """Print rows of a table, the first one its head, each column as wide as it must be."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

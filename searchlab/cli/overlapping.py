@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from searchlab.cli.completion import complete_datasets, complete_models
-from searchlab.cli.options import count, named_models, stderr
+from searchlab.cli.options import named_models, stderr
+from searchlab.errors import count
 
 _SHOWN = 20
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from searchlab.cli.options import count, data_option, stderr
+from searchlab.cli.options import data_option, stderr
+from searchlab.errors import count
 
 if TYPE_CHECKING:
     from searchlab.cluster.publishing import Published

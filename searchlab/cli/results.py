@@ -23,8 +23,8 @@ from rich.text import Text
 
 from searchlab.cli.console import escape, print_plain
 from searchlab.cli.graphics import choose_protocol, draw
-from searchlab.cli.options import count, stderr, stdout, write_text
-from searchlab.errors import InputError, NotFoundError
+from searchlab.cli.options import stderr, stdout, write_text
+from searchlab.errors import InputError, NotFoundError, count
 from searchlab.files import write_atomically
 from searchlab.library.library import Library
 from searchlab.photos.photo import OWNERS_FIELDS, PHOTO_FIELDS

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Final
 
-from searchlab.cli.options import count
+from searchlab.errors import count
 from searchlab.library.walk import HIDDEN_FILE, HIDDEN_FOLDER
 from searchlab.photos.sidecar import Skipped
 

@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from searchlab.cli.completion import complete_libraries, complete_words
-from searchlab.cli.options import EXISTING_FILE, FOLDER, count, stderr
-from searchlab.errors import InputError, shell_word
+from searchlab.cli.options import EXISTING_FILE, FOLDER, stderr
+from searchlab.errors import InputError, count, shell_word
 
 
 @click.command()

@@ -10,6 +10,7 @@ from searchlab.api.wire.schema import AnswerMeta, Pagination
 from searchlab.client.calls import Answer, PageCall
 from searchlab.client.failures import ServerError
 from searchlab.client.records import Photo
+from searchlab.errors import count
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -44,7 +45,7 @@ class Photos:
 
     def __repr__(self) -> str:
         more = "more follow" if self.has_more else "the last page"
-        photos = "1 photo" if len(self) == 1 else f"{len(self)} photos"
+        photos = count(len(self), "photo")
         return "\n".join([f"<{type(self).__name__} of {photos}, {more}>", *map(_line, self)])
 
     def _repr_html_(self) -> str:

@@ -7,6 +7,7 @@ the library knows, so that folders of photos must be mounted alike on all nodes.
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -91,6 +92,9 @@ class RayRunner:
         most_pictures: Pictures of a task, at most, if that is a batch of the model or more.
         most_bytes: Bytes of files after which a task takes no further batch.
         store_options: What the file system of `work` takes; see `Store`.
+
+    Raises:
+        InputError: `cpus` or `gpus` is less than 0.
     """
 
     address: str
@@ -100,6 +104,12 @@ class RayRunner:
     most_pictures: int = 256
     most_bytes: int = 512 * 2**20
     store_options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, value in (("cpus", self.cpus), ("gpus", self.gpus)):
+            if not (math.isfinite(value) and value >= 0):
+                msg = f"{name} must be 0 or more, got {value!r}"
+                raise InputError(msg)
 
     def embed(
         self,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from searchlab.cluster.connecting import connect
-from searchlab.errors import SearchlabError
+from searchlab.errors import InputError, SearchlabError
 
 Item = TypeVar("Item")
 
@@ -75,10 +75,12 @@ class RayTasks:
 
         Raises:
             SearchlabError: The cluster cannot be reached.
+            InputError: No node has what a task takes, so that it would wait for ever.
         """
         with connect(f"ray:{self.address}"):
             import ray
 
+            self._check_fit()
             task = ray.remote(function).options(
                 num_cpus=self.cpus, num_gpus=self.gpus, max_retries=_RESTARTS
             )
@@ -95,6 +97,20 @@ class RayTasks:
             finally:
                 for reference in running:
                     ray.cancel(reference, force=True)
+
+    def _check_fit(self) -> None:
+        import ray
+
+        takes = {"CPU": self.cpus, "GPU": self.gpus}
+        nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        if not any(all(node.get(kind, 0) >= n for kind, n in takes.items()) for node in nodes):
+            most = {kind: max((node.get(kind, 0) for node in nodes), default=0) for kind in takes}
+            msg = (
+                f"a task must fit on a node, got one of {self.cpus:g} CPUs and {self.gpus:g} GPUs "
+                f"where a node has {most['CPU']:g} and {most['GPU']:g} at most; ask for less, or "
+                "start a node that has them"
+            )
+            raise InputError(msg)
 
     def _most_running(self) -> int:
         import ray

@@ -20,6 +20,7 @@ from searchlab.errors import DataError, InputError, NotFoundError
 from searchlab.files import sha256_of, sync_folder, write_atomically
 from searchlab.library.databases import copy_database
 from searchlab.library.library import Library, create_library
+from searchlab.library.retention import read_retention, write_retention
 from searchlab.library.roots import BACKUP_FILE, KEY_FILE, LIBRARY_FILE
 from searchlab.library.snapshots import adopt_snapshot, check_snapshot, current_id
 
@@ -174,6 +175,7 @@ def restore(backup: Backup, folder: Path, *, replace: bool = False) -> Library:
             with library.cache():  # so that it is there, with its journal
                 pass
             copy_database(backup.folder / _CACHE, folder / _CACHE)
+        write_retention(folder, read_retention(backup.folder))
         os.sync()
         adopt_snapshot(folder, backup.folder / "snapshots" / backup.snapshot_id)
     return library

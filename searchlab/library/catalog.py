@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -53,11 +54,12 @@ def identify(
     by_id: dict[str, Picture] = {}
     problems: list[Skipped] = []
     copies = 0
+    unnamed: defaultdict[str, list[Picture]] = defaultdict(list)
     pictures = list(pictures)
     identified = {picture.sha256 for picture in pictures if picture.record.source_photo_id}
     for picture in pictures:
         if picture.sha256 in identified and not picture.record.source_photo_id:
-            copies += 1  # another file with this content has a record that gives its id
+            unnamed[picture.sha256].append(picture)  # another file's record gives its id
             continue
         photo_id = id_of_picture(picture, roots)
         other = by_id.setdefault(photo_id, picture)
@@ -69,7 +71,10 @@ def identify(
         else:
             reason = f"its source_photo_id is also that of {other.path.name}, which counts"
             problems.append(Skipped(str(picture.path), reason))
-    return by_id, problems, copies
+    for photo_id, picture in by_id.items():
+        for copy in unnamed.get(picture.sha256, ()):
+            by_id[photo_id] = _with_words_of(by_id[photo_id], copy)
+    return by_id, problems, copies + sum(map(len, unnamed.values()))
 
 
 def _with_words_of(picture: Picture, copy: Picture) -> Picture:

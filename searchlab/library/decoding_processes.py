@@ -29,9 +29,9 @@ _LOOK_S = 1.0  # how often a process looks whether the one that started it still
 def decoding_in_processes(decoder: Decoder, n_processes: int) -> Iterator[Decode]:
     """Yield a decoder that hands pictures to processes, and decodes very large ones itself.
 
-    Each process may take its share of the memory for decoding, so that all of them together take
-    no more than the threads of one would. A picture that needs more is decoded by `decoder`, whose
-    own memory comes on top. To be called by as many threads as there are processes.
+    Each process may take its share of the memory for decoding. A picture that needs more is decoded
+    by `decoder`, in memory that processes leave free meanwhile, so that all together take no more
+    than the threads of one process would. To be called by as many threads as there are processes.
 
     Args:
         decoder: Decodes in this process.
@@ -54,7 +54,8 @@ def decoding_in_processes(decoder: Decoder, n_processes: int) -> Iterator[Decode
 
     def decode(digest: str, path: Path, sizes: frozenset[int]) -> Decoded:
         try:
-            decoded: Decoded = pool.submit(_decode, digest, path, sizes).result()
+            with decoder.room.holding(share):
+                decoded: Decoded = pool.submit(_decode, digest, path, sizes).result()
         except _NeedsMoreError:
             return decoder(digest, path, sizes)
         except BrokenProcessPool as error:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from searchlab.errors import InputError
 from searchlab.library.roots import Root
 from searchlab.photos.licenses import refusal
+from searchlab.photos.photo import Photo, photo_id_of
 from searchlab.photos.sidecar import Skipped
 from searchlab.progress import Progress
 from searchlab.sources import find_source
@@ -46,6 +48,40 @@ def pictures_of_dumps(
     stores = {root.folder: PictureStore(root.folder) for root in dumps}
     for readings in photos.values():
         yield _find_picture(readings, stores)
+
+
+def origins_of(photos: Iterable[Photo], roots: Iterable[Root]) -> dict[str, tuple[str, str]]:
+    """Find the library that published each photo, and its id there, which its `photo_id` is of.
+
+    What an aggregator passes on has this from its origin, and its record from the aggregator.
+
+    Args:
+        photos: Photos of a library.
+        roots: What the library covers.
+
+    Returns:
+        `photo_id` -> what `photo_id_of` makes it of.
+
+    Raises:
+        InputError: A photo's dump cannot be reached.
+    """
+    origins = {photo.photo_id: (photo.source, photo.source_photo_id) for photo in photos}
+    passed_on = {photo for photo, origin in origins.items() if photo_id_of(*origin) != photo}
+    for root in roots if passed_on else ():
+        if root.is_dump and root.is_there:
+            for item in read_dump(root.place, find_source(root.source)):
+                if not isinstance(item, Skipped):
+                    photo_id = photo_id_of(*item.record.origin)
+                    if photo_id in passed_on:
+                        origins[photo_id] = item.record.origin
+                        passed_on.remove(photo_id)
+    if passed_on:
+        msg = (
+            f"the dumps of all photos must be there, got none with {min(passed_on)}, which "
+            f"{origins[min(passed_on)][0]} passed on; bring back its dump"
+        )
+        raise InputError(msg)
+    return origins
 
 
 def _add_reading(readings: list[_Reading], new: _Reading) -> None:

@@ -233,7 +233,10 @@ def _measure(folder: Path, snapshot_id: str) -> dict[str, int]:
     current = folder / "snapshots" / snapshot_id
     # The snapshot in force comes first: others share files with it, as links.
     for path in [*_files(current), *_files(folder)]:
-        stat = path.lstat()
+        try:
+            stat = path.lstat()
+        except FileNotFoundError:  # somebody is writing
+            continue
         if (stat.st_dev, stat.st_ino) in seen:
             continue
         seen.add((stat.st_dev, stat.st_ino))

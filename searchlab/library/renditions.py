@@ -118,6 +118,17 @@ class RenditionSource:
             raise OSError(msg)
         return piece
 
+    def read_all(self) -> bytes:
+        """Read all of it from the start.
+
+        Raises:
+            OSError: The file has changed meanwhile.
+        """
+        content = b""
+        while len(content) < self.size:
+            content += self.read(len(content), self.size - len(content))
+        return content
+
     def close(self) -> None:
         """Close the file, if there is one."""
         if self._file is not None:

@@ -121,6 +121,9 @@ def check_dump(
     if not file.is_file():
         msg = f"a dump must be a file, got {file}, which is no file"
         raise InputError(msg)
+    if is_named_picture(file):
+        msg = f"a place must be a folder or a dump, got the picture {file}; name its folder"
+        raise InputError(msg)
     if not source:
         msg = f"the dump {file} must come with its library's name, got none; add --source NAME"
         raise InputError(msg)
@@ -183,6 +186,11 @@ def refuse_backup(folder: Path) -> None:
         raise InputError(msg)
 
 
+def is_named_picture(path: Path) -> bool:
+    """Whether a file has the name of a picture."""
+    return (guess_type(path.name)[0] or "").startswith("image/")
+
+
 def refuse_pictures(folder: Path) -> None:
     """Refuse a folder that pictures lie in as a place for a new library.
 
@@ -190,7 +198,7 @@ def refuse_pictures(folder: Path) -> None:
         InputError: One does.
     """
     for path in folder.iterdir():
-        if (guess_type(path.name)[0] or "").startswith("image/"):
+        if is_named_picture(path):
             msg = (
                 "a library must have a folder of its own, for what it keeps, got "
                 f"{folder}, which holds {path.name}; name another, or a new one"

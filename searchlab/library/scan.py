@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from searchlab.errors import InputError
+from searchlab.files import as_spelled
 from searchlab.library.cache import ContentCache
 from searchlab.library.dumps import pictures_of_dumps
 from searchlab.library.roots import Root
@@ -16,10 +17,11 @@ from searchlab.photos.images.decode import MAX_BYTES
 from searchlab.photos.images.headers import sniff
 from searchlab.photos.metadata import merge_records
 from searchlab.photos.metadata.xmp import read_xmp_sidecar
-from searchlab.photos.sidecar import NO_RECORD, Record, Skipped, read_records
+from searchlab.photos.sidecar import NO_RECORD, SIDECAR_NAME, Record, Skipped, read_records
 from searchlab.progress import Progress
 
 _BATCH = 256
+_WITHIN = "records, which are read where their folder is named itself, without --records"
 _RECORDS = "put the file back, or name another one with --records, an empty one for none"
 
 
@@ -97,6 +99,9 @@ def scan_roots(roots: Iterable[Root], cache: ContentCache, progress: Progress) -
                     continue
                 seen.add(path)
                 step.advance(1)
+                if path.name == SIDECAR_NAME:
+                    scan.problems.append(Skipped(str(path), _WITHIN))
+                    continue
                 beside = _read_xmp(file.xmp, scan.problems)
                 _add_picture(path, records.get(path, NO_RECORD), beside, scan, cache, new_files)
             cache.keep_files(new_files)
@@ -162,7 +167,7 @@ def _read_sidecar(root: Root, problems: list[Skipped]) -> dict[Path, Record]:
         if isinstance(item, Skipped):
             problems.append(item)
             continue
-        path, record = item
+        path, record = as_spelled(item[0]), item[1]
         if not path.is_relative_to(root.folder):  # through a link; a file keeps its own name
             path = path.parent.resolve() / path.name
         if path in records:

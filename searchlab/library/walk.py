@@ -5,12 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from mimetypes import guess_type
 from pathlib import Path
 
-from searchlab.library.roots import is_library
+from searchlab.library.roots import is_library, is_named_picture
 from searchlab.photos.sidecar import Skipped
 
 XMP_SUFFIX = ".xmp"
@@ -75,10 +75,10 @@ def _files_of(parent: Path, names: Sequence[str], problems: list[Skipped]) -> It
     # By the very name first: IMG_1.JPG and IMG_1.jpg may be two photos.
     by_start = {name[: -len(XMP_SUFFIX)]: name for name in reversed(described)}
     taken = {start for asked in starts.values() for start in asked if start in by_start}
-    others = {start.lower(): name for start, name in by_start.items() if start not in taken}
+    others = {_plain(start): name for start, name in by_start.items() if start not in taken}
     matched: set[str] = set()
     for name, asked in starts.items():
-        found = [by_start.get(start) or others.get(start.lower()) for start in asked]
+        found = [by_start.get(start) or others.get(_plain(start)) for start in asked]
         beside = [one for one in found if one is not None]
         matched.update(beside)
         yield FoundFile(parent / name, tuple(parent / one for one in beside))
@@ -86,6 +86,25 @@ def _files_of(parent: Path, names: Sequence[str], problems: list[Skipped]) -> It
         if name not in matched:
             is_second = by_start[name[: -len(XMP_SUFFIX)]] in matched
             problems.append(Skipped(str(parent / name), _SECOND if is_second else _ALONE))
+
+
+def xmp_beside(picture: Path) -> list[Path]:
+    """Return the `.xmp` files beside a picture that describe it."""
+    problems: list[Skipped] = []
+    starts = (picture.name, picture.stem)
+    names = [
+        f"{start}{ending}"
+        for start in dict.fromkeys(starts)
+        for ending in (XMP_SUFFIX, XMP_SUFFIX.upper())
+    ]
+    there = [name for name in names if (picture.parent / name).is_file()]
+    found = _files_of(picture.parent, [picture.name, *there], problems)
+    return [path for file in found if file.path == picture for path in (file.xmp)]
+
+
+def _plain(start: str) -> str:
+    # Accents in one character, as most systems write them, or in two, as those of Apple do.
+    return unicodedata.normalize("NFC", start).lower()
 
 
 def _is_usable(path: Path, problems: list[Skipped]) -> bool:
@@ -106,8 +125,7 @@ def _is_usable(path: Path, problems: list[Skipped]) -> bool:
 
 
 def _is_of_picture(link: Path) -> bool:
-    named = (guess_type(link.name)[0] or "").startswith("image/")
-    return named and not _is_hidden(link.name) and link.is_symlink()
+    return is_named_picture(link) and not _is_hidden(link.name) and link.is_symlink()
 
 
 def _is_hidden(name: str) -> bool:

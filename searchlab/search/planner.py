@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from searchlab.config import Config
+from searchlab.errors import count
 from searchlab.search.color_order import describe_color_order
 from searchlab.search.indexes import VectorIndex
 from searchlab.search.queries import Query, QueryPlan
@@ -104,8 +105,9 @@ def _choose_way(query: Query, index: VectorIndex, config: Config, n_allowed: int
 def _plan_measured(query: Query, index: VectorIndex, config: Config, n_allowed: int) -> _Way | None:
     if config.measured is None or query.kind is None:
         return None
+    photos = count(n_allowed, "photo")
     if not config.measured.reaches and n_allowed <= config.measured.n_photos:
-        return _Way("exact", f"scoring {n_allowed:,} photos costs least")
+        return _Way("exact", f"scoring {photos} costs least")
     # A query by an indexed photo leaves that photo out of its results; that is no filter.
     n_photos = len(index)
     share = 1.0 if n_allowed >= n_photos - 1 else n_allowed / n_photos
@@ -113,14 +115,14 @@ def _plan_measured(query: Query, index: VectorIndex, config: Config, n_allowed: 
     point = config.measured.expected(query.kind, share, least=least)
     if point is None:
         few = share < config.measured.shares[-1]
-        return _Way("exact", f"scoring {n_allowed:,} photos costs least") if few else None
+        return _Way("exact", f"scoring {photos} costs least") if few else None
     if n_allowed <= point.exact_below:
         most = f"measured up to {point.exact_below:,}"
-        return _Way("exact", f"scoring {n_allowed:,} photos costs no more than a search, {most}")
+        return _Way("exact", f"scoring {photos} costs no more than a search, {most}")
     if query.min_recall is not None and point.recall < query.min_recall:
         most = f"the highest that was measured is {point.recall:.3f}"
         return _Way("exact", f"the query requires a recall of {query.min_recall:g}, {most}")
-    reason = f"costs less than scoring {n_allowed:,} photos, measured from {point.exact_below:,} on"
+    reason = f"costs less than scoring {photos}, measured from {point.exact_below:,} on"
     effort = index.describe_effort(point.effort)
     return _Way(
         index.mode, f"a search, {effort}, {reason}", point.effort, point.recall, point.basis

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from searchlab.config.calibration import QueryKind
-from searchlab.errors import InputError, quote
+from searchlab.errors import InputError, count, quote
 from searchlab.files import write_parquet
 from searchlab.search.filters.photo_filter import EVERY_PHOTO, PhotoFilter
 from searchlab.search.hits import Hit
@@ -174,7 +174,8 @@ class QueryPlan:
 
     def explain(self) -> str:
         """Say what is done and why; for an approximate search also what it may miss."""
-        share = f"{self.n_allowed:,} of {self.n_photos:,} photos ({100 * self.selectivity:.2f} %)"
+        photos = count(self.n_photos, "photo")
+        share = f"{self.n_allowed:,} of {photos} ({100 * self.selectivity:.2f} %)"
         lines = [
             f"{self.mode}: {self.reason}",
             f"filter: {self.conditions}: {share}; {self.scored_by}",
@@ -286,7 +287,7 @@ class Page:
     def __repr__(self) -> str:
         lines = [f"{hit.relevance_score:.3f}  {hit.caption}" for hit in self]
         more = "more follow" if self.has_more else "the last page"
-        return "\n".join([f"<Page of {len(self)} results, {more}>", *lines])
+        return "\n".join([f"<Page of {count(len(self), 'result')}, {more}>", *lines])
 
     @property
     def extent(self) -> str:

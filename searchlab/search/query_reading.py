@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import math
 import threading
-from collections import OrderedDict
+import unicodedata
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from typing import Literal
 
@@ -32,6 +33,24 @@ from searchlab.search.words.matches import WordMatches
 from searchlab.search.words.terms import fold, words_of
 
 MAX_BYTES = 64 * 2**20
+# Scripts as Unicode calls them, and languages that are written in them, where these are few.
+_SCRIPTS = {
+    "BENGALI": {"bengali"},
+    "ETHIOPIC": {"amharic", "tigrinya"},
+    "GUJARATI": {"gujarati"},
+    "GURMUKHI": {"punjabi"},
+    "KANNADA": {"kannada"},
+    "KHMER": {"khmer"},
+    "LAO": {"lao"},
+    "MALAYALAM": {"malayalam"},
+    "MYANMAR": {"burmese"},
+    "ORIYA": {"odia"},
+    "SINHALA": {"sinhala"},
+    "TAMIL": {"tamil"},
+    "TELUGU": {"telugu"},
+    "THAANA": {"dhivehi"},
+    "TIBETAN": {"tibetan", "dzongkha"},
+}
 # What Python needs for a text and an array beside their contents, at most.
 _OVERHEAD_BYTES = 400
 _LONGEST = 2.0  # that a stored vector may be, which is a unit row but for rounding
@@ -208,6 +227,7 @@ class QueryVectors:
 # -- what the model knows of the words ----------------------------------------------------------
 
 _SENTENCE = 3  # words from which on a text may be a sentence
+_LETTERS = 15  # of a sentence without spaces, at least
 _MOST_NAMED = 5
 
 
@@ -292,7 +312,7 @@ def describe_reading(text: str, model: Embedder) -> str:
     if not text or not is_reader(model):
         return ""
     reading = model.read_text(text)
-    notes = [_describe_language(text, reading)]
+    notes = [_describe_language(text, reading) or _describe_script(text, reading)]
     if reading.unknown:
         notes.append(f"knows nothing of {_list(reading.unknown)}")
     if reading.spelled:
@@ -310,6 +330,23 @@ def _describe_language(text: str, reading: TextReading) -> str:
         f"is not known to read sentences of {LANGUAGES[language].capitalize()}, though of "
         f"{len(reading.sentences)} other languages; try names of things, or one of those"
     )
+
+
+def _describe_script(text: str, reading: TextReading) -> str:
+    """Name the script of a sentence that none of the languages that are read is written in."""
+    if text.isascii() or not reading.sentences:
+        return ""
+    names = Counter(unicodedata.name(one, "").partition(" ")[0] for one in text)
+    strange = {
+        script: names[script]
+        for script, languages in _SCRIPTS.items()
+        if names[script] and not languages & set(reading.sentences)
+    }
+    # Some of them are written without spaces.
+    if not strange or (len(words_of(text)) < _SENTENCE and max(strange.values()) < _LETTERS):
+        return ""
+    script = max(strange, key=strange.__getitem__).capitalize()
+    return f"is not known to read sentences in {script} script; try names of things, or another one"
 
 
 def _list(words: tuple[str, ...]) -> str:

@@ -6,6 +6,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from searchlab.api.http import decode_slots
 from searchlab.api.http.decode_slots import DecodeSlots
 from searchlab.api.http.decoders import TooBusyError, TooSlowError
 from searchlab.api.http.fair_queue import Turn
@@ -173,3 +174,21 @@ def test_a_picture_is_charged_for_its_time_however_it_ends(ends):
 
     timeout_s = 0.1 if ends == "too late" else 5
     assert with_slots(work, timeout_s=timeout_s, wait_s=5) == ["modest", "greedy"]
+
+
+def test_memory_is_given_back_once_no_more_pictures_come(monkeypatch):
+    given = threading.Semaphore(0)
+    monkeypatch.setattr(decode_slots, "_TRIM_AFTER_S", 0.05)
+    monkeypatch.setattr(decode_slots, "give_memory_back", given.release)
+
+    async def work(slots):
+        gate = threading.Event()
+        long = asyncio.create_task(slots.run(gate.wait))
+        await slots.run(int)
+        await asyncio.sleep(0.2)
+        assert not given.acquire(blocking=False)
+        gate.set()
+        await long
+        assert await asyncio.to_thread(given.acquire, timeout=5)
+
+    with_slots(work, count=2)

@@ -17,6 +17,7 @@ from searchlab.library.roots import check_root
 from tests.support.apis import api
 from tests.support.databases import fresh_database, psql
 from tests.support.disks import full_disk
+from tests.support.waiting import wait_until
 
 PATIENCE_S = module._PATIENCE_S
 
@@ -150,3 +151,18 @@ def test_a_database_that_takes_no_writes_is_not_ready(worker):
     finally:
         set_read_only("off")
     assert worker.look() == ()
+
+
+def test_a_folder_that_is_gone_is_named_and_searches_go_on(served):
+    away = served.library.with_name("away")
+    served.library.rename(away)
+    try:
+        wait_until(lambda: look(served)[0] == 503)
+        status, state = look(served)
+        assert (status, state["ready"]) == (503, False)
+        assert "the folder of the library cannot be read" in state["problems"]
+        assert look(served, "/health")[0] == 200
+    finally:
+        away.rename(served.library)
+    while look(served)[0] == 503:
+        pass

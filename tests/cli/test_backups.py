@@ -17,6 +17,7 @@ from searchlab.library.backup import back_up, read_backup
 from searchlab.library.backup import restore as restore_library
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library, open_library
+from searchlab.library.retention import Retention, read_retention, write_retention
 from searchlab.library.roots import check_root
 from tests.support.apis import api
 from tests.support.waiting import wait_until
@@ -215,3 +216,10 @@ def test_nothing_is_written_into_a_backup(library, tmp_path, run, words):
     assert refused.code in (1, 2)
     assert "a backup must stay as it was written" in refused.err
     call("restore", tmp_path / "copy", "--data", tmp_path / "restored")
+
+
+def test_settings_come_back_with_a_backup(library, tmp_path):
+    write_retention(library.folder, Retention(36_000, 5 * 10**9))
+    backup = back_up(library, tmp_path / "backup")
+    restored = restore_library(backup, tmp_path / "restored")
+    assert read_retention(restored.folder) == Retention(36_000, 5 * 10**9)

@@ -1,10 +1,14 @@
 """Judging tasks from the command line: made of queries, exported as a dataset."""
 
+import json
+
 import pytest
+from PIL import Image
 
 from searchlab.evaluation.datasets import read_dataset
 from searchlab.evaluation.judging.comparisons import open_comparison
 from searchlab.evaluation.judging.tasks import open_task
+from searchlab.library.library import open_library
 from tests.support import cli_world
 
 whole = cli_world.whole
@@ -165,3 +169,29 @@ def test_judgments_become_a_dataset_with_their_origin(made, mine, run, tmp_path)
     dataset = read_dataset(out)
     assert dataset.judged_by == {"eye": 4}
     assert len(dataset.photo_ids) == 25
+
+
+def test_judged_photos_keep_what_is_written_about_them_and_those_that_are_gone_are_told(
+    run, tmp_path
+):
+    photos, data = tmp_path / "photos", tmp_path / "data"
+    photos.mkdir()
+    for number, color in enumerate(("red", "blue", "green")):
+        Image.new("RGB", (40, 30), color).save(photos / f"{number}.png")
+    record = {"file": "0.png", "title": "The coast", "tags": ["sea", "sun"], "license_type": "cc0"}
+    (photos / "photos.jsonl").write_text(json.dumps(record))
+    assert run("index", photos, "--data", data, "--model", "palette").code == 0
+    (tmp_path / "queries.txt").write_text("red\n")
+    words = ("--data", data, "--queries", tmp_path / "queries.txt", "--depth", "3")
+    assert run("judge", "create", "reds", *words).code == 0
+    session = open_task(data, "reds").grading("ann", pictures=lambda _: "")
+    for _ in range(3):
+        session.choose(3)
+    (photos / "2.png").unlink()
+    done = run("judge", "export", "reds", tmp_path / "judged", "--data", data)
+    assert "2 judgments of 1 query; 1 photo without a file here left out" in done.err
+    dataset = read_dataset(tmp_path / "judged")
+    assert dataset.photo_ids < set(open_library(data).engine.table.texts("photo_id"))
+    [written] = [record for record in dataset.records if record.get("title")]
+    assert (written["title"], written["tags"]) == ("The coast", ["sea", "sun"])
+    assert written["license_type"] == "cc0"

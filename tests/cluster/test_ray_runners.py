@@ -53,6 +53,27 @@ def test_work_goes_with_a_runner(run, tmp_path):
     assert "--work goes with --on" in done.err
 
 
+@pytest.mark.parametrize("command", [["index", "."], ["evaluate", "--dataset", "demo"]])
+def test_what_a_task_takes_goes_with_a_runner(run, tmp_path, command):
+    done = run(*command, "--data", tmp_path / "library", "--gpus", "1")
+    assert (done.code, "--gpus goes with --on, got none" in done.err) == (2, True)
+    assert not (tmp_path / "library").exists()
+
+
+def test_what_a_task_takes_is_no_less_than_nothing():
+    for wrong in (-1.0, float("nan")):
+        with pytest.raises(InputError, match="gpus must be 0 or more"):
+            RayRunner("local", gpus=wrong)
+
+
+@pytest.mark.slow
+def test_a_task_that_fits_no_node_is_refused_instead_of_waiting_for_ever(ray, photos, tmp_path):
+    library = create_library(tmp_path / "library")
+    runner = open_runner("ray:local", gpus=1)
+    with pytest.raises(InputError, match=r"got one of 1 CPUs and 1 GPUs .* start a node"):
+        index_photos(library, [photos], model="palette", runner=runner)
+
+
 def test_work_must_be_where_other_processes_see_it(tmp_path):
     pytest.importorskip("fsspec", reason="fsspec: pip install 'searchlab[cluster]'")
     with pytest.raises(InputError, match="work must be an address that other processes reach"):

@@ -7,13 +7,14 @@ from PIL import Image
 
 from searchlab.config import Config
 from searchlab.errors import InputError
-from searchlab.evaluation.datasets import Dataset, LabelledQuery
+from searchlab.evaluation.datasets import Dataset, LabelledQuery, read_dataset
 from searchlab.evaluation.datasets.dataset_library import (
     dataset_library,
     describe_photos,
     open_dataset_library,
 )
 from searchlab.photos.photo import photo_id_of
+from tests.support.metadata import in_languages, xmp
 
 PALETTE = Config(model="palette")
 SHADES = {"red": "#e50000", "green": "#15b01a", "blue": "#0343df"}
@@ -113,3 +114,25 @@ def test_photos_of_another_dataset_are_told_from_these(dataset, tmp_path):
     qrels = {"q": {photo_id_of("elsewhere", "red"): 1}}
     with pytest.raises(InputError, match="got none of its 3 among 3"):
         describe_photos(library.engine.table, replace(dataset, records=foreign, qrels=qrels))
+
+
+def test_what_lies_beside_a_picture_as_xmp_is_read_and_part_of_the_revision(folder_of_one):
+    folder, picture = folder_of_one
+    bare = read_dataset(folder)
+    beside = picture.with_suffix(".xmp")
+    beside.write_bytes(xmp(in_languages("dc:title", x_default="The coast")))
+    dataset = read_dataset(folder)
+    assert dataset.revision != bare.revision
+    library = dataset_library(dataset, folder / "cache", config=PALETTE)
+    assert list(library.engine.table.texts("title")) == ["The coast"]
+
+
+@pytest.fixture
+def folder_of_one(tmp_path):
+    picture = tmp_path / "own" / "IMG_1.png"
+    picture.parent.mkdir()
+    Image.new("RGB", (32, 24), "#e50000").save(picture)
+    (picture.parent / "photos.jsonl").write_text('{"file": "IMG_1.png"}\n')
+    (picture.parent / "queries.tsv").write_text("query_id\tlang\ttext\nq\ten\tthe coast\n")
+    (picture.parent / "qrels.tsv").write_text("query_id\tphoto_id\trelevance\nq\tIMG_1.png\t1\n")
+    return picture.parent, picture

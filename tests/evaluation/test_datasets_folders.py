@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from unicodedata import normalize
 
 import pytest
 
@@ -289,3 +290,35 @@ def test_a_photo_without_an_identity_has_the_one_that_it_has_in_a_library(tmp_pa
     index_photos(library, [check_root(tmp_path)])
     (photo_id,) = read_dataset(tmp_path).qrels["q"]
     assert library.engine.table.photo_ids([0]) == [photo_id]
+
+
+def test_blank_lines_between_queries_are_no_queries(folder):
+    lines = (folder / "queries.tsv").read_text().splitlines()
+    (folder / "queries.tsv").write_text("\n".join([lines[0], "", *lines[1:], "", ""]))
+    assert [query.query_id for query in read_dataset(folder).queries] == ["q1", "q2"]
+    (folder / "queries.tsv").write_text("\n".join([lines[0], "", "q1"]))
+    with pytest.raises(InputError, match=r"queries\.tsv:3 has 1 columns"):
+        read_dataset(folder)
+
+
+def test_equal_pictures_are_named_by_their_files(folder):
+    (folder / "photos" / "copy.png").write_bytes((folder / "photos" / "blue.png").read_bytes())
+    lines = [{"file": f"photos/{name}.png"} for name in ("blue", "copy")]
+    (folder / "photos.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    with pytest.raises(
+        InputError, match=r"got photos/blue\.png and photos/copy\.png, which are one"
+    ):
+        read_dataset(folder)
+
+
+def test_a_file_is_found_in_either_form_of_its_accents(folder):
+    apart, together = (normalize(form, "photos/Café.png") for form in ("NFD", "NFC"))
+    (folder / "photos" / "blue.png").rename(folder / apart)
+    record = {"file": together, "source": "mine", "source_photo_id": "2"}
+    lines = (folder / "photos.jsonl").read_text().splitlines()
+    (folder / "photos.jsonl").write_text(f"{lines[0]}\n{json.dumps(record)}\n")
+    (folder / "qrels.tsv").write_text(f"query_id\tphoto_id\trelevance\nq1\t{apart}\t1\n")
+    (folder / "queries.tsv").write_text("query_id\tlang\ttext\nq1\ten\tcoffee\n")
+    dataset = read_dataset(folder)
+    assert dataset.qrels == {"q1": {BLUE: 1}}
+    assert all(Path(record["file"]).is_file() for record in dataset.records)

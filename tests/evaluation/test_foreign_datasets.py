@@ -169,3 +169,30 @@ def test_a_damaged_file_of_splits_is_named(karpathy):
     write(karpathy / "dataset_flickr8k.json", {})
     with pytest.raises(InputError, match=r"one file of Karpathy's splits, got dataset_coco.json, "):
         load_dataset(karpathy)
+
+
+def test_of_pictures_with_one_name_that_of_the_told_folder_is_taken(beir):
+    documents = [{"_id": name, "image": f"{name}s/1.png"} for name in ("cat", "dog")]
+    (beir / "corpus.jsonl").write_text("\n".join(map(json.dumps, documents)))
+    (beir / "queries.jsonl").write_text(json.dumps({"_id": "q", "text": "a dog"}))
+    (beir / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\tdog\t1\n")
+    for name, shade in (("cats", SHADES["red"]), ("dogs", SHADES["blue"])):
+        put(beir / "data" / name / "1.png", shade)
+    files = {record["source_photo_id"]: record["file"] for record in load_dataset(beir).records}
+    assert [file.split("/")[-2] for file in (files["cat"], files["dog"])] == ["cats", "dogs"]
+    (beir / "data" / "dogs").rename(beir / "data" / "elsewhere")
+    with pytest.raises(InputError, match=r"several of dogs/1\.png"):
+        load_dataset(beir)
+    (beir / "data" / "elsewhere" / "1.png").unlink()
+    with pytest.raises(InputError, match=r"a picture for each, got .* for cat and dog"):
+        load_dataset(beir)
+
+
+def test_pictures_named_by_their_id_come_before_others_of_that_name(beir):
+    (beir / "corpus.jsonl").write_text(json.dumps({"_id": "x1"}))
+    (beir / "queries.jsonl").write_text(json.dumps({"_id": "q", "text": "red"}))
+    (beir / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\tx1\t1\n")
+    put(beir / "augmented" / "x1.png", SHADES["blue"])
+    put(beir / "images" / "x1.png", SHADES["red"])
+    [record] = load_dataset(beir).records
+    assert record["file"].endswith("images/x1.png")

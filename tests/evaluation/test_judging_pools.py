@@ -5,9 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from searchlab.errors import InputError
-from searchlab.evaluation.datasets import Dataset, LabelledQuery
-from searchlab.evaluation.judging.pools import Pair, pool_runs
+from searchlab.evaluation.datasets import NO_LANGUAGE, Dataset, LabelledQuery
+from searchlab.evaluation.judging.pools import Pair, pool_queries, pool_runs
 from searchlab.photos.photo import photo_id_of
+from searchlab.photos.table import PhotoTable
+from searchlab.search.filters.photo_filter import PhotoFilter
+from tests.conftest import plain_photo
 
 NAMES = "abcdefghijklmnop"
 IDS = {name: photo_id_of("shelf", name) for name in NAMES}
@@ -138,3 +141,21 @@ def test_every_pool_holds_just_the_first_photos(tmp_path_factory, answers, depth
 def test_a_pool_that_cannot_be_made_is_refused(dataset, runs, options, message):
     with pytest.raises(InputError, match=message):
         pool_runs(dataset, runs, **options)
+
+
+def test_a_query_s_own_reference_photo_is_never_drawn(dataset):
+    query = LabelledQuery("like a", NO_LANGUAGE, "written", None, IDS["a"])
+    run = {"like a": [IDS["b"], IDS["c"]]}
+    pool = pool_queries([query], dataset.photo_ids, {"one": run}, random_share=10)
+    assert {pair.photo_id for pair in pool.drawn} == set(IDS.values()) - {IDS[n] for n in "abc"}
+
+
+def test_no_photo_is_drawn_that_the_filter_of_its_query_shuts_out():
+    photos = [plain_photo(number, source="nasa" if number < 5 else "pexels") for number in range(9)]
+    ids = [photo.photo_id for photo in photos]
+    query = LabelledQuery("q", "en", "written", "x", filter=PhotoFilter(source="pexels"))
+    shape = {"random_share": 10, "table": PhotoTable.from_photos(photos)}
+    pool = pool_queries([query], ids, {"one": {"q": ids[5:6]}}, **shape)
+    assert {pair.photo_id for pair in pool.drawn} == set(ids[6:])
+    with pytest.raises(InputError, match="table must be given where queries have filters"):
+        pool_queries([query], ids, {"one": {"q": ids[5:6]}}, random_share=1)

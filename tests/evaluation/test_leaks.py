@@ -15,6 +15,7 @@ from searchlab.evaluation.datasets import WITHHELD, LabelledQuery
 from searchlab.evaluation.datasets.dataset_library import dataset_library
 from searchlab.evaluation.datasets.labelled import TEXT_FIELDS
 from searchlab.evaluation.experiments import Experiment
+from searchlab.models import MODELS
 from searchlab.search.words.fields import FIELDS
 from tests.support import experiment_world
 from tests.support.experiment_world import SHADES, photo_id, shades
@@ -37,6 +38,8 @@ READERS = {
     "words": Config(model="palette", words=USUAL_WORDS),
     "captions and words": Config(model="captions", words=USUAL_WORDS),
 }
+# These embed pixels or are given vectors, and read texts only if a model that they stand on does.
+NO_READERS = {"adapted", "migrated", "mini", "onnx", "openclip", "palette", "vectors"}
 TAKEN_FROM = {kind: fields for kind, fields in WITHHELD.items() if fields} | {"own": TEXT_FIELDS}
 
 
@@ -82,6 +85,11 @@ def measured(folder, tmp_path_factory):
         ]
 
     return both
+
+
+def test_each_model_that_reads_texts_is_tried_here():
+    tried = {config.model.partition(":")[0] for config in READERS.values()}
+    assert tried - NO_READERS == set(MODELS) - NO_READERS
 
 
 @pytest.mark.slow

@@ -131,3 +131,14 @@ def test_what_is_no_grade_is_refused(pool, people, tmp_path, grade):
     with pytest.raises(InputError, match="odd must grade from 0 to 3"):
         run(Odd(), pool, tmp_path / "model.jsonl", people)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_folder_of_a_journal_is_made_before_anything_is_graded(pool, truth, people, tmp_path):
+    journal = tmp_path / "judged" / "deep" / "model.jsonl"
+    run(Model(truth), pool, journal, people)
+    assert len(read_grades([journal])["model, 0 wrong"]) == len(pool)
+    (tmp_path / "file").write_text("x")
+    unasked = Model(truth)
+    with pytest.raises(InputError, match="must lie in a folder that can be written"):
+        run(unasked, pool, tmp_path / "file" / "model.jsonl", people)
+    assert unasked.seen == []

@@ -207,3 +207,20 @@ def test_labels_in_another_encoding_are_refused_and_short_rows_say_nothing(tmp_p
         read_labels(path)
     path.write_text("query_id,lang,about\nq1,de\nq2,en,b\n")
     assert read_labels(path) == ({"q1": "de", "q2": "en"}, {"q2": "b"})
+
+
+def test_tables_with_a_rank_are_read_by_score_or_by_rank(write):
+    rows = [("q1", "b", 2, 0.5), ("q1", "a", 1, 2), ("q2", "c", 1, 1)]
+    scored = "".join(f"{q},{d},{rank},{score},words\n" for q, d, rank, score in rows)
+    ranked = "".join(f"{q},{d},{rank}\n" for q, d, rank, _ in rows)
+    for name, text in (
+        ("a.csv", f"qid,docno,rank,score,query\n{scored}"),
+        ("b.csv", f"qid,docno,rank\n{ranked}"),
+    ):
+        assert read_system(write(name, text)).run == RUN
+
+
+def test_a_document_twice_in_a_table_is_refused(write):
+    path = write("a.csv", "qid,docno,score\nq1,d1,0.9\nq1,d1,0.1\n")
+    with pytest.raises(InputError, match=r"a\.csv must rank a document once, got 'd1' again: q1"):
+        read_system(path)

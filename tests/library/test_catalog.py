@@ -220,3 +220,14 @@ def test_more_pictures_than_one_batch(shot, cache, table_of):
     table = table_of([shot(name) for name in names])
     assert len(table) == 2_100
     assert list(table.texts("photo_id")) == sorted(table.texts("photo_id"))
+
+
+def test_words_about_a_copy_are_kept_beside_a_photo_whose_record_gives_its_id(shot, root):
+    pictures = [
+        shot("a.jpg", "same", source="mine", source_photo_id="1"),
+        shot("b.jpg", "same", title="Helga's birthday"),
+    ]
+    pictures_by_id, problems, copies = identify(pictures, [root])
+    [photo] = pictures_by_id.values()
+    assert (photo.path.name, photo.beside.title) == ("a.jpg", "Helga's birthday")
+    assert (problems, copies) == ([], 1)

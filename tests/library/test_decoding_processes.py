@@ -1,10 +1,12 @@
 """Decoding in processes: the same as in threads, and what becomes of them when something ends."""
 
+import contextlib
 import io
 import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +17,10 @@ from searchlab.errors import SearchlabError
 from searchlab.library import decoding, decoding_processes
 from searchlab.library import embed as pipeline
 from searchlab.library.cache import ContentCache
-from searchlab.library.decoding import CHANGED, thumbnail_path
+from searchlab.library.decoding import CHANGED, Decoder, thumbnail_path
 from searchlab.library.embed import embed_pictures
 from searchlab.models import load_model
+from searchlab.photos.images.resize import plain_resize
 from searchlab.progress import Progress
 from tests.support.embedding import MeanColour
 from tests.support.waiting import wait_until
@@ -92,6 +95,32 @@ def test_what_needs_more_than_a_share_of_the_memory_is_decoded_here(files, tmp_p
     monkeypatch.setattr(decoding, "open_rgb", counted)
     assert outcome(files, tmp_path / "processes", in_processes=True) == in_threads
     assert 0 < len(here) < len(files)
+
+
+class Watched:
+    """Memory of which is noted how much was held at once, at most."""
+
+    def __init__(self):
+        self.lock, self.held, self.most = threading.Lock(), 0, 0
+
+    @contextlib.contextmanager
+    def holding(self, n_bytes):
+        with self.lock:
+            self.held += n_bytes
+            self.most = max(self.most, self.held)
+        yield
+        with self.lock:
+            self.held -= n_bytes
+
+
+def test_what_processes_hold_and_what_is_decoded_here_come_from_one_memory(files, tmp_path):
+    room = Watched()
+    decoder = Decoder(64, tmp_path / "small", plain_resize, room)
+    with decoding_processes.decoding_in_processes(decoder, 2) as decode:
+        for digest, path in files.items():
+            decode(digest, path, frozenset([64]))
+    assert room.most == decoding_processes.MAX_DECODING_BYTES // 2
+    assert room.held == 0
 
 
 def test_a_process_that_is_killed_says_so_and_the_next_run_goes_on(many, cache, tmp_path):

@@ -124,3 +124,10 @@ def test_two_dumps_in_one_folder_count_the_photos_of_their_own_source(tmp_path):
     sources = SimpleNamespace(values=["local", "pexels", "unsplash"], rows=np.array([2, 1, 2, 0]))
     table = SimpleNamespace(texts=lambda _: iter(files), codes=lambda _: sources)
     assert [root.n_photos for root in info._describe_roots(table, dumps)] == [2, 2]
+
+
+def test_files_that_go_while_they_are_counted_are_passed_over(library, monkeypatch):
+    gone = library.folder / "gone.part"
+    listed = info._files
+    monkeypatch.setattr(info, "_files", lambda folder: [*listed(folder), gone])
+    assert describe_library(library).n_photos == 4

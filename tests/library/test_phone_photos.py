@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path
+from unicodedata import normalize
 
 import pytest
 
@@ -12,6 +13,8 @@ from searchlab.library.walk import walk_files
 from tests.support import library_world
 from tests.support.metadata import exif, in_languages, listed, xmp
 from tests.support.pictures import corners, encoded
+
+_OTHER = {"NFC": "NFD", "NFD": "NFC"}
 
 library = library_world.library
 index = library_world.index
@@ -255,3 +258,29 @@ def test_a_root_that_cannot_be_read_is_a_root(photos, put, forbid):
     root = check_root(photos)
     assert root.is_there
     assert root.sidecar() is None
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_a_name_is_the_same_whether_its_accents_are_characters_of_their_own(
+    put, index, library, form
+):
+    on_disk, written = (normalize(one, "Café.heic") for one in (form, _OTHER[form]))
+    put(on_disk, shot())
+    put("photos.jsonl", json.dumps({"file": written, "place": "Faro"}).encode())
+    put(f"{written}.xmp", title("Coffee"))
+    report = index()
+    assert report.problems == []
+    photo = photos_of(library)[on_disk]
+    assert (photo.place, photo.title) == ("Faro", "Coffee")
+
+
+def test_records_of_a_folder_within_are_told_and_read_where_it_is_named(
+    put, index, library, photos
+):
+    put("coast/1.heic", shot())
+    put("coast/photos.jsonl", b'{"file": "1.heic", "title": "The coast"}')
+    [problem] = index().problems
+    assert problem.where.endswith("coast/photos.jsonl")
+    assert "where their folder is named itself" in problem.reason
+    assert index(photos, photos / "coast").problems == []
+    assert photos_of(library)["1.heic"].title == "The coast"

@@ -63,6 +63,25 @@ async def main():
 asyncio.run(main())
 """
 
+COUNT_ONCE = """
+import asyncio, sys, time
+from pathlib import Path
+from searchlab.api.accounts.accounts import create_key
+from searchlab.api.accounts.database import open_database, sqlite_url
+from searchlab.api.accounts.keyring import KeyRing
+from searchlab.api.accounts.meter import Meter
+from searchlab.api.accounts.migrations import migrate
+
+database = open_database(sqlite_url(Path(sys.argv[1])))
+migrate(database)
+_, secret = create_key(database, account="acme", name="only")
+meter = Meter(database)
+asyncio.run(meter.count(KeyRing(database).find(secret), limit=10))
+time.sleep(3)
+print("counted", flush=True)
+time.sleep(60)
+"""
+
 
 @pytest.fixture(scope="module")
 def preloaded(tmp_path_factory):
@@ -116,6 +135,19 @@ def test_all_that_was_acknowledged_is_there_but_the_counts_of_a_second(cut, tmp_
     at = [float(words[2]) for words in said if words[0] == "count"]
     older = sum(moment < at[-1] - 1.5 for moment in at)
     assert older <= counted
+
+
+def test_a_single_search_is_there_a_second_later_though_nothing_follows_it(cut, tmp_path):
+    process, _, disk = cut("-c", COUNT_ONCE, tmp_path / "watched")
+    assert process.stdout.readline() == "counted\n"
+    os.kill(process.pid, signal.SIGKILL)
+    process.stdout.close()
+    process.wait()
+    (disk / "api.db-shm").unlink(missing_ok=True)
+    database = open_database(sqlite_url(disk))
+    with database.reading() as connection:
+        assert connection.scalar(sa.select(usage_months.c.requests)) == 1
+    database.close()
 
 
 def test_a_library_that_was_indexed_is_whole(cut, tmp_path):

@@ -316,3 +316,12 @@ def test_a_picture_in_memory_is_read_like_a_file():
 
 def test_the_sizes_are_those_of_the_specification_but_the_original():
     assert [*SIDES, "full"] == ["thumb", "small", "regular", "large", "full"]
+
+
+def test_a_picture_of_many_pieces_is_read_whole(shop):
+    content = encoded(noise(900, 900))
+    assert len(content) > 2 * CHUNK
+    photo = shop.photo("noise.png", content)
+    source = shop.files.original(photo, shop.roots)
+    assert source.read_all() == content
+    source.close()

@@ -234,6 +234,21 @@ def test_languages_whose_sentences_are_not_known_to_be_read_are_named():
         assert "not known" not in describe_reading(read, MINI)
 
 
+@pytest.mark.parametrize(
+    ("text", "script"),
+    [
+        ("ఇంట్లో ఒక కుక్క ఉంది", "Telugu"),
+        ("በቤቱ ውስጥ ውሻ አለ", "Ethiopic"),
+        ("ឆ្កែមួយក្បាលនៅក្នុងផ្ទះ", "Khmer"),
+        ("ઘરમાં એક કૂતરો છે", "Gujarati"),
+    ],
+)
+def test_scripts_of_languages_that_are_not_read_are_named_in_sentences(text, script):
+    assert f"not known to read sentences in {script} script" in describe_reading(text, MINI)
+    assert "script" not in describe_reading(text[:4], MINI)
+    assert "script" not in describe_reading("একটি বাড়িতে একটি কুকুর আছে", MINI)
+
+
 def test_models_that_say_nothing_of_words_say_nothing():
     assert describe_reading("ᚠᚢᚦ", load_model("palette")) == ""
     assert traits_of("red", np.zeros(4, dtype=np.float32), load_model("palette")) is None

@@ -45,6 +45,8 @@ def rows_of(index, text, allowed=None):
         ("O’Neil’s boat", "oneil's boat"),
         ("Eileen Collins", "eileen colins"),
         ("Windmills", "windmlils"),
+        ("समुद्र तट", "समुद्ग"),
+        ("পাহাড়ি পথ", "পাহাড়া"),
         ("L'église", "eglise"),
         ("Straße bei Nacht", "strasse"),
         ("\u00e9cole", "e\u0301cole"),
@@ -330,7 +332,7 @@ def test_fields_that_are_not_read_change_nothing(described, photos, query, kerne
 
 def test_a_match_says_which_fields_were_read(described):
     _, index = described({"title": "", "place": "Elm Street 5"})
-    assert index.match("elm street").describe() == "1 photos by words (elm 1; street 1)"
+    assert index.match("elm street").describe() == "1 photo by words (elm 1; street 1)"
     assert index.match("elm street", read=SHOWN_FIELDS).describe() == (
         "0 photos by words (elm 0; street 0); read: title, description, photographer, source"
     )

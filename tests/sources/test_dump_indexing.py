@@ -11,8 +11,10 @@ from PIL import Image
 from searchlab import cli, create_library, index_photos
 from searchlab.config import Config
 from searchlab.errors import InputError
+from searchlab.evaluation.datasets.own_photos import list_photos
 from searchlab.library.roots import check_dump
 from searchlab.photos.photo import photo_id_of
+from searchlab.photos.sidecar import read_records
 from tests.support.upstream import FLICKR, FLICKR_ML5, OPENVERSE, PEXELS, PIXABAY, UNSPLASH, changed
 
 PALETTE = Config(model="palette")
@@ -267,3 +269,15 @@ def test_the_command_refuses_what_does_not_go_together(dump, tmp_path, arguments
     assert isinstance(done.exception, InputError)
     assert match in str(done.exception)
     assert not (tmp_path / "data").exists()
+
+
+def test_photos_that_an_aggregator_passes_on_keep_their_ids_where_they_are_listed(library, dump):
+    path = dump("openverse", [OPENVERSE], [OPENVERSE["id"]])
+    index(library, check_dump(path, source="openverse"))
+    [photo] = photos_of(library).values()
+    [(_, record)] = read_records(list_photos(library, path.parent))
+    assert photo_id_of(record.source, record.source_photo_id) == photo.photo_id
+    (path.parent / "photos.jsonl").unlink()
+    path.rename(path.with_name("away"))
+    with pytest.raises(InputError, match="which openverse passed on; bring back its dump"):
+        list_photos(library, path.parent)

@@ -140,18 +140,25 @@ class Database:
                 connection.exec_driver_sql("UPDATE alembic_version SET version_num = version_num")
             return
         self.look_up(lambda connection: connection.exec_driver_sql("SELECT 1").scalar())
-        # With a connection of its own, which waits less long. SQLite leaves out a write that
-        # changes nothing, so a number that nobody reads is counted up.
+        # With a connection of its own, which waits less long.
         watch = self._watch or FileWatch(self.file, None)
         try:
             with closing(watch.connect(patience_s)) as own:
                 own.isolation_level = None
                 own.execute("BEGIN IMMEDIATE")
-                (number,) = own.execute("PRAGMA user_version").fetchone()
-                own.execute(f"PRAGMA user_version = {(number + 1) % 2**30}")
+                _count_up(own.execute)
                 own.execute("COMMIT")
         except sqlite3.Error as error:
             raise self._error_of(exc.OperationalError("", None, error)) from error
+
+    def make_durable(self, connection: Connection) -> None:
+        """Let a transaction take to the disk what was committed before it without waiting for one.
+
+        Args:
+            connection: Of `writing()`.
+        """
+        if self.file is not None:
+            _count_up(connection.exec_driver_sql)
 
     def look_up(self, ask: Callable[[Connection], T]) -> T:
         """Run one query in the fewest round trips; a second time if the connection was lost.
@@ -244,6 +251,12 @@ class Database:
         else:
             msg = f"{self.name} must take what is written to it, got: {reason}"
         return DataError(msg)
+
+
+def _count_up(execute: Callable[[str], Any]) -> None:
+    # SQLite leaves out a write that changes nothing, so a number that nobody reads is counted up.
+    (number,) = execute("PRAGMA user_version").fetchone()
+    execute(f"PRAGMA user_version = {(number + 1) % 2**30}")
 
 
 def sqlite_url(folder: Path) -> str:

@@ -91,6 +91,7 @@ class Meter:
         self._used: dict[int, _Used] = {}
         self._looking: set[int] = set()
         self._dated: dict[str, float] = {}
+        self._has_unsynced = False
         self._pruned_on: date | None = None
         self._counts = UsageCounts(database)
         self._thread = threading.Thread(target=self._run, name="searchlab-meter", daemon=True)
@@ -253,6 +254,7 @@ class Meter:
             durable = any(item.also is not None for item in waiting)
             with self._database.writing(durable=durable) as connection:
                 outcomes, used = self._write(connection, waiting, today)
+            self._has_unsynced = not durable
             self._remember(f"{today:%Y-%m}", used)
         except Exception as error:  # every waiter gets it, and the thread lives on
             outcomes = [_copy(error) for _ in waiting]
@@ -326,11 +328,14 @@ class Meter:
     def _write_uses(self) -> Outcome:
         with self._gate:
             touched, self._touched = self._touched, {}
-        if not touched:
+        if not touched and not self._has_unsynced:
             return 0
         try:
             with self._database.writing() as connection:
                 self._counts.mark_used(connection, touched)
+                if self._has_unsynced:  # the line above may have had nothing to change
+                    self._database.make_durable(connection)
+            self._has_unsynced = False
         except Exception as error:
             with self._gate:
                 self._touched = touched | self._touched  # written at the next attempt

@@ -180,10 +180,10 @@ PROMISES: Final = (
         (_MADE_UP,),
     ),
     Promise(
-        "A client that takes no bytes for 30 s is closed (`--send-timeout`), and pictures that "
-        "wait to be taken hold 300 MB of a worker at most. One address holds 512 connections to a "
-        "worker, or half of what its open files allow (`--max-connections-per-address`, "
-        "`--trusted-proxy`).",
+        "A client that takes no bytes for 30 s is closed (`--send-timeout`), and pictures of more "
+        "than 256 KiB that wait to be taken hold 300 MB of a worker at most. One address holds 512 "
+        "connections to a worker, or half of what its open files allow "
+        "(`--max-connections-per-address`, `--trusted-proxy`).",
         (
             "tests/api/test_connections.py::"
             "test_readers_that_stall_cost_little_memory_and_are_closed",
@@ -333,7 +333,8 @@ PROMISES: Final = (
     ),
     Promise(
         "Pictures are refused before they are decoded where they are too large or too many parts; "
-        "`searchlab index` takes less than 1 GB, whatever lies in a folder.",
+        "`searchlab index` takes less than 1 GB, whatever lies in a folder; with more than four "
+        "processors 80 MB more for each of the processes that decode, 16 at most.",
         (
             "tests/photos/test_hostile_images.py::test_a_picture_that_says_it_is_huge_is_too_large",
             "tests/photos/test_hostile_images.py::"

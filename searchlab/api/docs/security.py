@@ -40,6 +40,8 @@ NOT_PROMISED: Final = (
     "keywords.",
     "An answer to a client that closes its sending half behind a request: the HTTP server below "
     "takes that for the end (hyper's pull request 1981), and has no setting for it (granian 2.8).",
+    "A bound on small answers that wait to be taken: each holds up to 256 KiB, as long as its "
+    "connection lives.",
     "How fast a search is beside others' uploads: reading and embedding them takes time of the "
     "same workers; more of them, and `--rate`, bound it.",
     "Separation of a library's own photos from the server: smaller sizes of them, made when they "

@@ -13,9 +13,11 @@ from searchlab.api.http.fair_queue import FairQueue, Turn
 from searchlab.api.http.fair_share import FairShare
 from searchlab.api.http.multiparts import PART
 from searchlab.api.wire.errors import invalid, overloaded
+from searchlab.photos.images.memory import give_memory_back
 
 _MAX_BUFFERED = 256 * 2**20
 _WAITING_PER_SLOT = 8
+_TRIM_AFTER_S = 5.0  # without work
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -58,6 +60,7 @@ class DecodeSlots:
         most = _WAITING_PER_SLOT * count if waiting is None else waiting
         self._queue = FairQueue(count, waiting=most, wait_s=wait_s)
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="pictures")
+        self._trim: asyncio.TimerHandle | None = None
 
     async def run(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Call `work(*args, **kwargs)` in a thread of its own, in nobody's name; see `run_turn`."""
@@ -100,9 +103,20 @@ class DecodeSlots:
 
     def _give_back(self, turn: Turn, future: asyncio.Future[Any]) -> None:
         self._queue.give_back(turn)
+        if self._queue.is_idle and self._trim is None:
+            loop = asyncio.get_running_loop()
+            self._trim = loop.call_later(_TRIM_AFTER_S, self._give_memory_back)
         if not future.cancelled():
             future.exception()  # read, or asyncio warns where nobody waits for it any more
 
+    def _give_memory_back(self) -> None:
+        """Return to the system what bodies and pictures took, once no more of them come."""
+        self._trim = None
+        if self._queue.is_idle:
+            self._threads.submit(give_memory_back)
+
     def close(self) -> None:
         """Accept no more work; work that has begun is finished in its thread."""
+        if self._trim is not None:
+            self._trim.cancel()
         self._threads.shutdown(wait=False, cancel_futures=True)

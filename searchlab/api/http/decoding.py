@@ -22,6 +22,7 @@ from PIL import Image
 from searchlab.errors import ImageError
 from searchlab.photos.images.decode import WORKING_SIDE, check_format, for_model, open_rgb
 from searchlab.photos.images.effort import decoding_effort
+from searchlab.photos.images.memory import give_memory_back
 
 # With these a decoder needs about 1 GB at worst; a JPEG can be decoded at an eighth of its size.
 MAX_UPLOAD_PIXELS: Final = {
@@ -117,7 +118,7 @@ def main() -> None:
     requests = sys.stdin.buffer
     wait_s = None if math.isinf(idle_s) else idle_s
     while select.select([requests], [], [], wait_s)[0] and _answer_next(requests, answers):
-        pass
+        give_memory_back()
 
 
 def _answer_next(requests: BinaryIO, answers: BinaryIO) -> bool:

@@ -54,13 +54,18 @@ class FairQueue:
             waiting: Turns of one owner that may wait.
             wait_s: Seconds that a turn waits for a place.
         """
-        self._free = count
+        self._count = self._free = count
         self._free_large = max(1, count - 1)
         self._most_waiting = waiting
         self._wait_s = wait_s
         self._queues: dict[Hashable, deque[Turn]] = {}
         self._spent: defaultdict[Hashable, float] = defaultdict(float)
         self._now = 0.0
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody has a place or waits for one."""
+        return self._free == self._count and not self._queues
 
     async def take(self, turn: Turn) -> None:
         """Wait until a turn has its place; `give_back` must follow.

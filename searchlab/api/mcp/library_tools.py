@@ -22,7 +22,7 @@ from searchlab.api.wire.schema import (
     Photographer,
     Requests,
 )
-from searchlab.errors import quote
+from searchlab.errors import count, quote
 
 FACETS: Final = ("colors", "sources", "orientations", "licenses")
 
@@ -108,7 +108,7 @@ async def _suggest(call: ToolCall) -> ToolAnswer:
 def _describe_photographer(_number: int, profile: Mapping[str, Any]) -> str:
     return (
         f"{cited(profile['username'])}: {cited(profile['full_name'])}, "
-        f"{cut(profile['source'], 60)}, {profile['photos_count']} photos"
+        f"{cut(profile['source'], 60)}, {count(profile['photos_count'], 'photo')}"
     )
 
 

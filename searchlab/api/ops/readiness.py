@@ -81,6 +81,10 @@ class Readiness:
         except SearchlabError as error:
             _LOG.warning("the database cannot be written: %s", error)
             problems.append("the database cannot be reached or written")
-        if shutil.disk_usage(self._folder).free < _LEAST_FREE_BYTES:
-            problems.append("the disk of the library is full")
+        try:
+            if shutil.disk_usage(self._folder).free < _LEAST_FREE_BYTES:
+                problems.append("the disk of the library is full")
+        except OSError as error:
+            _LOG.warning("the folder of the library cannot be read: %s", error)
+            problems.append("the folder of the library cannot be read")
         return (*problems, *self._more_problems())

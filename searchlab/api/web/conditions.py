@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from searchlab.api.web.search_state import SearchState
+from searchlab.config import Config
 from searchlab.photos.colors import DEFAULT_TOLERANCE, FAMILIES
 from searchlab.photos.licenses import license_label
 from searchlab.search.filters.palettes import PaletteColor
@@ -27,9 +28,14 @@ class ShownCondition(NamedTuple):
     shade: str = ""
 
 
-def list_conditions(state: SearchState) -> list[ShownCondition]:
-    """List what narrows a search besides words and picture, as people read it."""
-    return [*_list_colors(state), *_list_others(state)]
+def list_conditions(state: SearchState, config: Config) -> list[ShownCondition]:
+    """List what narrows a search besides words and picture, as people read it.
+
+    Args:
+        state: The search.
+        config: How the library is searched.
+    """
+    return [*_list_colors(state), *_list_others(state), *_list_scores(state, config)]
 
 
 def _list_colors(state: SearchState) -> Iterator[ShownCondition]:
@@ -64,6 +70,12 @@ def _list_others(state: SearchState) -> Iterator[ShownCondition]:
         yield ShownCondition(f"From {state.after_date}", state.without("after_date"))
     if state.before_date:
         yield ShownCondition(f"Until {state.before_date}", state.without("before_date"))
-    if state.score_threshold and (state.has_words or state.has_reference):
-        label = f"Score {100 * state.score_threshold:g} % and more"
-        yield ShownCondition(label, state.without("score_threshold"))
+
+
+def _list_scores(state: SearchState, config: Config) -> Iterator[ShownCondition]:
+    if least := state.least_score(config):
+        label = f"Score {100 * least:g} % and more"
+        # What is shown by date is bounded unless the address says that all is asked for.
+        is_own = state.score_threshold is not None
+        without = state.without("score_threshold") if is_own else state.moved(score_threshold=0.0)
+        yield ShownCondition(label, without)

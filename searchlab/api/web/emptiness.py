@@ -46,14 +46,14 @@ async def find_ways_out(
         if not without.is_search:
             return len(snapshot.engine.table)
         wider = dataclasses.replace(
-            query, filter=without.filter, score_threshold=without.score_threshold or None
+            query, filter=without.filter, score_threshold=without.score_threshold
         )
         return snapshot.engine.rank(wider, 0, reference=reference).total
 
     def count_all() -> list[Way]:
         ways = [
             Way(condition.label, condition.without.address, count(condition.without))
-            for condition in list_conditions(state)
+            for condition in list_conditions(state, snapshot.engine.config)
         ]
         return sorted((way for way in ways if way.n_photos), key=lambda way: -way.n_photos)
 

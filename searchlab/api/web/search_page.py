@@ -83,7 +83,7 @@ def _ask_whom(request: AnyRequest, state: SearchState, meant: Sequence[Choice]) 
 
 def _around(snapshot: ServedSnapshot, state: SearchState) -> dict[str, Any]:
     """Return what the form and the filters show."""
-    colors = state.filter.palette_colors
+    config, colors = snapshot.engine.config, state.filter.palette_colors
     share = min((color.percent for color in colors if color.percent in _SHARES), default=1)
     # The form has a box for each family, with one share for all; other conditions stay beside it.
     boxed = {color.color for color in colors if color == PaletteColor(color.color, share)}
@@ -100,8 +100,10 @@ def _around(snapshot: ServedSnapshot, state: SearchState) -> dict[str, Any]:
             f"{color.color}:{color.percent}" for color in colors if color.color not in boxed
         ],
         "cleared": state.cleared().address,
-        "conditions": list_conditions(state),
+        "conditions": list_conditions(state, config),
         "remote_pictures": snapshot.facets.has_remote_pictures.get(),
+        "least_score": state.least_score(config),
+        "resting_score": state.without("score_threshold").least_score(config),
         "reference": None,
         "upload": state.moved(picture=None, photo_id=None).address.replace("/", "/picture", 1),
     }

@@ -15,13 +15,17 @@ from msgspec import Meta
 
 from searchlab.api.wire.parameters import query_pairs, read
 from searchlab.api.wire.requests import ImageSearch, PerPage
+from searchlab.config import Config
 from searchlab.photos.colors import DEFAULT_TOLERANCE
 from searchlab.search.cursors import MAX_PAGE
 from searchlab.search.filters.palettes import PaletteColor
 from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.search.planner import bound_by_date
 from searchlab.search.queries import DEFAULT_TEXT_ALPHA, Picture, Query
 
 PHOTOS_A_PAGE: Final = 30
+FORM_PART: Final = "form"
+"""Value of `part` where a form sends a threshold of 0 that nobody chose."""
 _SNAPSHOT: Final = "^[0-9A-Za-z-]{1,64}$"
 
 
@@ -98,6 +102,19 @@ class SearchState(ImageSearch, frozen=True, kw_only=True):
             limit=limit,
         )
 
+    def least_score(self, config: Config) -> float:
+        """Return the score that a photo must have to be shown, 0 where all are.
+
+        Args:
+            config: How the library is searched; bounds words that are sorted by date.
+        """
+        if not (self.has_words or self.has_reference):
+            return 0.0
+        if not self.has_words:
+            return self.score_threshold or 0.0
+        query = Query(text=self.q, sort_by=self.sort_by, score_threshold=self.score_threshold)
+        return bound_by_date(query, config).score_threshold or 0.0
+
     # -- addresses ------------------------------------------------------------------------------
 
     def pairs(self) -> list[tuple[str, str]]:
@@ -109,8 +126,9 @@ class SearchState(ImageSearch, frozen=True, kw_only=True):
             palette_share=1,
             text_alpha=self.text_alpha if self._mixes else DEFAULT_TEXT_ALPHA,
             color_tolerance=self.color_tolerance if self._has_color else DEFAULT_TOLERANCE,
-            score_threshold=self.score_threshold or None,
+            score_threshold=self.score_threshold if self._has_threshold else None,
             snapshot=self.snapshot if self.page > 1 else None,
+            part=None if self.part == FORM_PART else self.part,
             cursor=None,
             fields=None,
         )
@@ -150,6 +168,12 @@ class SearchState(ImageSearch, frozen=True, kw_only=True):
     @property
     def _mixes(self) -> bool:
         return self.has_words and self.has_reference
+
+    @property
+    def _has_threshold(self) -> bool:
+        # By date 0 shows all, where without a threshold only what is relevant is shown.
+        by_date = self.has_words and self.sort_by == "newest" and self.part != FORM_PART
+        return self.score_threshold != 0 or by_date
 
     @property
     def _has_color(self) -> bool:

@@ -18,6 +18,7 @@ from searchlab.library.ingest import index_photos
 from searchlab.library.known_photos import take_known
 from searchlab.library.library import create_library
 from searchlab.library.roots import check_root
+from searchlab.library.walk import xmp_beside
 from searchlab.photos.photo import photo_id_of
 from searchlab.photos.sidecar import SIDECAR_NAME
 from searchlab.progress import Progress
@@ -126,13 +127,20 @@ def _link_files(dataset: Dataset, files: Mapping[str, Path], folder: Path) -> Pa
         photo_id = _photo_id(record)
         link = folder / f"{photo_id}{files[photo_id].suffix}"
         target = files[photo_id].resolve()
-        if not (link.is_symlink() and link.readlink() == target):
-            link.unlink(missing_ok=True)
-            link.symlink_to(target)
+        _link(link, target)
+        for beside in xmp_beside(files[photo_id]):
+            ending = beside.name[len(files[photo_id].stem) :]
+            _link(folder / f"{photo_id}{ending}", beside.resolve())
         lines.append(json.dumps({**record, "file": link.name}, ensure_ascii=False))
     text = "".join(f"{line}\n" for line in lines)
     (folder / SIDECAR_NAME).write_text(text, encoding="utf-8")
     return folder
+
+
+def _link(link: Path, target: Path) -> None:
+    if not (link.is_symlink() and link.readlink() == target):
+        link.unlink(missing_ok=True)
+        link.symlink_to(target)
 
 
 def _photo_id(record: Mapping[str, str | None]) -> str:

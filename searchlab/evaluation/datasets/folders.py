@@ -9,13 +9,14 @@ from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 from searchlab.errors import InputError, NotFoundError, quote
 from searchlab.evaluation.datasets.dataset import Dataset
 from searchlab.evaluation.datasets.judgments import read_origins, read_qrels, write_qrels
 from searchlab.evaluation.datasets.labelled import NO_LANGUAGE, WITHHELD, LabelledQuery
 from searchlab.evaluation.datasets.rows import make_dataset, read_rows
-from searchlab.files import sha256_of, write_atomically
+from searchlab.files import as_spelled, sha256_of, write_atomically
 from searchlab.photos.photo import photo_id_of
 from searchlab.photos.sidecar import SIDECAR_NAME, Skipped, read_records
 from searchlab.search.filters.photo_filter import PhotoFilter
@@ -63,12 +64,22 @@ def read_dataset(
     folder = Path(folder)
     records = _records(folder / SIDECAR_NAME)
     ids = [photo_id_of(record["source"], record["source_photo_id"]) for record in records]
-    known = {record["file"]: photo_id for record, photo_id in zip(records, ids, strict=True)}
+    known: dict[str, str] = {}
+    file_of: dict[str, str] = {}
+    for record, photo_id in zip(records, ids, strict=True):
+        if file_of.setdefault(photo_id, record["file"]) != record["file"]:
+            msg = (
+                f"{folder / SIDECAR_NAME} must name each photo once, got {file_of[photo_id]} and "
+                f"{record['file']}, which are one; remove a line"
+            )
+            raise InputError(msg)
+        known[record["file"]] = known[normalize("NFC", record["file"])] = photo_id
     queries = _queries(folder / "queries.tsv", known)
     qrels, origins = _qrels(folder, known)
     own_kinds = {kind: frozenset(fields) for kind, fields in (withholds or {}).items()}
-    absolute = [{**record, "file": str(folder / record["file"])} for record in records]
-    missing = [r["file"] for r in records if not (folder / r["file"]).is_file()]
+    absolute = [{**record, "file": str(as_spelled(folder / record["file"]))} for record in records]
+    pairs = zip(records, absolute, strict=True)
+    missing = [record["file"] for record, there in pairs if not Path(there["file"]).is_file()]
     if missing:
         msg = f"{folder / SIDECAR_NAME} must name pictures that are there, got {missing[0]!r}"
         raise InputError(msg)
@@ -159,12 +170,17 @@ def _identified(record: dict[str, Any], path: Path) -> dict[str, Any]:
     if not record.get("file"):
         msg = f"a record of {path} must have file, got {quote(record)}"
         raise InputError(msg)
-    picture = path.parent / record["file"]
+    picture = as_spelled(path.parent / record["file"])
     if record.get("source_photo_id") or not picture.is_file():
         identity = record.get("source_photo_id") or record["file"]
     else:
         identity = sha256_of(picture)
     return {**record, "source": record.get("source") or _OWN, "source_photo_id": identity}
+
+
+def _id_of(photo: str, known: Mapping[str, str]) -> str:
+    """Return the id of a photo that is named by its id or its file, in any form of Unicode."""
+    return known.get(photo) or known.get(normalize("NFC", photo), photo)
 
 
 def _qrels(
@@ -177,12 +193,12 @@ def _qrels(
         raise NotFoundError(_lacking(path))
     qrels: dict[str, dict[str, int]] = {}
     for query_id, grades in read_qrels(path).items():
-        qrels[query_id] = {known.get(photo, photo): grade for photo, grade in grades.items()}
+        qrels[query_id] = {_id_of(photo, known): grade for photo, grade in grades.items()}
         if len(qrels[query_id]) < len(grades):
             msg = f"{folder} must judge a photo once for {query_id!r}, got its file and its id"
             raise InputError(msg)
     origins = {
-        query_id: {known.get(photo, photo): origin for photo, origin in told.items()}
+        query_id: {_id_of(photo, known): origin for photo, origin in told.items()}
         for query_id, told in read_origins(path).items()
     }
     return qrels, origins
@@ -222,7 +238,7 @@ def _query(row: Mapping[str, str], known: Mapping[str, str]) -> LabelledQuery:
         row.get("lang") or ("" if text else NO_LANGUAGE),
         row.get("kind") or _DEFAULT_KIND,
         text,
-        None if photo is None else known.get(photo, photo),
+        None if photo is None else _id_of(photo, known),
         PhotoFilter(**conditions),
         float(row.get("text_alpha") or DEFAULT_TEXT_ALPHA),
     )

@@ -19,6 +19,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -135,17 +136,25 @@ def _dataset(folder: Path, parts: ForeignParts, split: str | None) -> Dataset:
 
 
 def _find_pictures(folder: Path, pictures: Mapping[str, str]) -> dict[str, Path]:
-    anywhere: dict[str, Path] = {}
+    anywhere: dict[str, list[Path]] | None = None
+    sought: dict[str, Path] = {}
     found: dict[str, Path] = {}
     missing = []
     for picture, named in pictures.items():
         places = [folder / named, folder / "images" / named] if named else []
-        places = places or [folder / "images" / picture]
+        places = places or [
+            folder / "images" / f"{picture}{end}" for end in ("", *sorted(PICTURES))
+        ]
         path = next((place for place in places if place.is_file()), None)
         if path is None:
-            anywhere = anywhere or _pictures_below(folder)
-            path = anywhere.get(Path(named).name) or anywhere.get(Path(named).stem or picture)
-            path = path or anywhere.get(picture)
+            anywhere = _pictures_below(folder) if anywhere is None else anywhere
+            path = _choose_place(folder, picture, named, anywhere)
+            if path in sought.values():
+                other = next(one for one, place in sought.items() if place == path)
+                msg = f"{folder} must hold a picture for each, got {path} for {other} and {picture}"
+                raise InputError(msg)
+            if path is not None:
+                sought[picture] = path
         if path is None:
             missing.append(named or picture)
         else:
@@ -159,15 +168,33 @@ def _find_pictures(folder: Path, pictures: Mapping[str, str]) -> dict[str, Path]
     return found
 
 
-def _pictures_below(folder: Path) -> dict[str, Path]:
+def _choose_place(
+    folder: Path, picture: str, named: str, anywhere: Mapping[str, list[Path]]
+) -> Path | None:
+    """Return where a picture lies that is not where its dataset says."""
+    names = (Path(named).name, Path(named).stem, picture)
+    places: list[Path] = next((anywhere[name] for name in names if name in anywhere), [])
+    if len(places) > 1:
+        # Of several of a name that one is meant whose folders are as they are told.
+        told = Path(named).parts
+        places = [place for place in places if told and place.parts[-len(told) :] == told]
+        if len(places) != 1:
+            msg = (
+                f"{folder} must hold one picture of each name, got several of {named or picture}; "
+                f"put that of the dataset into {folder / 'images'}"
+            )
+            raise InputError(msg)
+    return places[0] if places else None
+
+
+def _pictures_below(folder: Path) -> dict[str, list[Path]]:
     """Map names of pictures, with their ending and without, to where they lie."""
-    places: dict[str, Path] = {"": folder}
+    places: defaultdict[str, list[Path]] = defaultdict(list)
     for path in sorted(folder.rglob("*")):
         if path.suffix.lower() in PICTURES and path.is_file():
-            places.setdefault(path.name, path)
-            places.setdefault(path.stem, path)
-    del places[""]
-    return places
+            places[path.name].append(path)
+            places[path.stem].append(path)
+    return dict(places)
 
 
 # -- Karpathy ---------------------------------------------------------------------------------

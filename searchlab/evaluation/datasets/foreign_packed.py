@@ -168,7 +168,7 @@ def _unpack(folder: Path, split: str, key: str, ending: str, data: bytes) -> str
         stem += f"-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
     name = f"unpacked-{split}/{stem}.{ending}"
     path = folder / name
-    if not (path.is_file() and path.stat().st_size == len(data)):
+    if not (path.is_file() and path.read_bytes() == data):
         try:
             path.parent.mkdir(exist_ok=True)
             write_atomically(path, data)

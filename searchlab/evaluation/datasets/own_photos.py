@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from searchlab.errors import InputError
 from searchlab.evaluation.datasets import load_dataset
 from searchlab.files import sha256_of, write_atomically
+from searchlab.library.dumps import origins_of
 from searchlab.photos.photo import photo_id_of
 from searchlab.photos.sidecar import SIDECAR_NAME, Skipped, read_records
 
@@ -61,14 +62,14 @@ def list_photos(library: Library, folder: Path | str) -> Path:
     if not files:
         msg = f"the library must hold photos below {top}, got none; index that folder first"
         raise InputError(msg)
+    new = [file for file in files if file not in listed]
+    snapshot = library.snapshot()
+    roots = () if snapshot is None else snapshot.roots
+    origins = origins_of((photo_of[file] for file in new), roots)
     records = [
-        {
-            "file": file.relative_to(top).as_posix(),
-            "source": photo_of[file].source,
-            "source_photo_id": photo_of[file].source_photo_id,
-        }
-        for file in files
-        if file not in listed
+        {"file": file.relative_to(top).as_posix()}
+        | dict(zip(("source", "source_photo_id"), origins[photo_of[file].photo_id], strict=True))
+        for file in new
     ]
     new_lines = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
     gap = b"\n" if existing and not existing.endswith(b"\n") else b""

@@ -10,6 +10,7 @@ from pathlib import Path
 from searchlab.errors import InputError
 from searchlab.evaluation.datasets.dataset import Dataset, contents
 from searchlab.evaluation.datasets.labelled import WITHHELD, LabelledQuery
+from searchlab.library.walk import xmp_beside
 
 _SCRIPTS = {"latin": "Latn", "ijekavian": "ijekavsk", "ijekavianlatin": "Latn-ijekavsk"}
 
@@ -38,10 +39,10 @@ def read_rows(path: Path) -> list[dict[str, str]]:
         msg = f"{path} has no header"
         raise InputError(msg)
     for number, row in enumerate(rows, start=2):
-        if len(row) != len(head):
+        if row and len(row) != len(head):
             msg = f"{path}:{number} has {len(row)} columns, its header has {len(head)}"
             raise InputError(msg)
-    return [dict(zip(head, row, strict=True)) for row in rows]
+    return [dict(zip(head, row, strict=True)) for row in rows if row]
 
 
 def make_dataset(
@@ -57,6 +58,8 @@ def make_dataset(
 ) -> Dataset:
     """Make a dataset, whose revision is the hash of everything in it and of its picture files.
 
+    What lies beside a picture as `.xmp` is read with it, and counts as well.
+
     Raises:
         InputError: Its parts do not fit together.
         OSError: A picture cannot be read.
@@ -68,7 +71,8 @@ def make_dataset(
         path = Path(record["file"] or "")
         fields = sorted((key, value) for key, value in record.items() if key != "file")
         digest.update(repr((path.name, fields)).encode())
-        digest.update(hashlib.sha256(path.read_bytes()).hexdigest().encode())
+        for part in (path, *xmp_beside(path)):
+            digest.update(hashlib.sha256(part.read_bytes()).hexdigest().encode())
     digest.update(contents(listed, judged).encode())
     # Only kinds that differ from ours, so that revisions stay the same when we add a kind.
     own_kinds = {

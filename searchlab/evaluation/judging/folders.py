@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from searchlab.errors import InputError
 from searchlab.evaluation.datasets.dataset import Dataset
 from searchlab.evaluation.datasets.folders import write_dataset
 from searchlab.evaluation.judging.tasks import EYE, JudgingTask
+from searchlab.library.dumps import origins_of
+from searchlab.library.rows import UNKNOWN_LICENSE
+from searchlab.photos.photo import Photo
 
 if TYPE_CHECKING:
     from searchlab.library.library import Library
+
+
+# Alternative texts are left out, for nearly all are made by the library.
+_WRITTEN = (
+    *("title", "source_description", "tags", "place", "uploaded_on", "license_type"),
+    *("photographer_username", "photographer_full_name", "photographer_url", "source_image_url"),
+)
 
 
 class WrittenJudgments(NamedTuple):
@@ -21,11 +31,13 @@ class WrittenJudgments(NamedTuple):
         n_queries: Queries with a relevant photo.
         n_judgments: Judgments of these queries.
         n_dropped: Judged queries without a relevant photo, which no system could answer.
+        n_gone: Photos of the library that are left out, as their files are not here.
     """
 
     n_queries: int
     n_judgments: int
     n_dropped: int
+    n_gone: int
 
 
 def write_judgments(
@@ -33,7 +45,8 @@ def write_judgments(
 ) -> WrittenJudgments:
     """Write the library's photos, the judged queries and their judgments into a folder.
 
-    `searchlab evaluate --dataset FOLDER` and `searchlab calibrate FOLDER` read it.
+    `searchlab evaluate --dataset FOLDER` and `searchlab calibrate FOLDER` read it. Photos keep
+    their ids, and what is written about them; alternative texts and places on the map stay behind.
 
     Args:
         library: Library that the task is of; its pictures stay where they are.
@@ -42,10 +55,12 @@ def write_judgments(
         rule: How the grades of several judges become one; see `merge_grades`.
 
     Raises:
-        InputError: No judged query has a relevant photo with a file on this machine.
+        InputError: No judged query has a relevant photo with a file on this machine, or the dump of
+            a photo cannot be reached.
     """
     table = library.engine.table
-    photos = [photo for photo in table.photos(range(len(table))) if photo.file]
+    known = table.photos(range(len(table)))
+    photos = [photo for photo in known if photo.file and Path(photo.file).is_file()]
     on_disk = {photo.photo_id for photo in photos}
     judged = {
         query_id: {photo: grade for photo, grade in grades.items() if photo in on_disk}
@@ -60,6 +75,8 @@ def write_judgments(
             "judge more of it, or export it as qrels"
         )
         raise InputError(msg)
+    snapshot = library.snapshot()
+    origins = origins_of(photos, () if snapshot is None else snapshot.roots)
     dataset = Dataset(
         name=task.name,
         revision=task.pool.pool_id,
@@ -67,11 +84,18 @@ def write_judgments(
         photos=None,
         queries=tuple(query for i, query in task.pool.queries.items() if i in qrels),
         qrels=qrels,
-        records=tuple(
-            {"file": p.file, "source": p.source, "source_photo_id": p.source_photo_id}
-            for p in photos
-        ),
+        records=tuple(_record_of(photo, *origins[photo.photo_id]) for photo in photos),
         origins={query_id: dict.fromkeys(grades, EYE) for query_id, grades in qrels.items()},
     )
     write_dataset(dataset, folder)
-    return WrittenJudgments(len(qrels), sum(map(len, qrels.values())), len(judged) - len(qrels))
+    n_judgments, n_dropped = sum(map(len, qrels.values())), len(judged) - len(qrels)
+    return WrittenJudgments(len(qrels), n_judgments, n_dropped, len(table) - len(photos))
+
+
+def _record_of(photo: Photo, source: str, source_photo_id: str) -> dict[str, Any]:
+    """Write what a record may say of a photo."""
+    identity = {"file": photo.file, "source": source, "source_photo_id": source_photo_id}
+    written = {name: getattr(photo, name) for name in _WRITTEN}
+    if written["license_type"] == UNKNOWN_LICENSE:
+        del written["license_type"]
+    return identity | {name: value for name, value in written.items() if value}

@@ -97,7 +97,7 @@ def pictures_of(library: Library, *, small: bool = False) -> Pictures:
             source = files.find(photo, size)
             if source is not None:
                 try:
-                    return source.read(0, source.size)
+                    return source.read_all()
                 finally:
                     source.close()
             try:

@@ -85,6 +85,11 @@ def judge_by_model(
     if path.exists():
         msg = f"a model's journal must be a new file, got {path}, which exists; name another"
         raise InputError(msg)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        msg = f"a model's journal must lie in a folder that can be written, got {path}: {error}"
+        raise InputError(msg) from error
     n_queries = len({pair.query_id for pair in common})
     if len(common) < least_pairs or n_queries < least_queries:
         msg = (

@@ -8,6 +8,7 @@ others. Some unranked photos, drawn at random, show how many relevant ones the p
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from searchlab.evaluation.datasets import Dataset, LabelledQuery
     from searchlab.evaluation.metrics import Qrels, Run
     from searchlab.library.library import Library
+    from searchlab.photos.table import PhotoTable
     from searchlab.progress import Progress
     from searchlab.search.engine import SearchEngine
 
@@ -96,6 +98,7 @@ def pool_runs(
     seed: int = 0,
     random_share: float = 0.0,
     judged: Qrels | None = None,
+    table: PhotoTable | None = None,
 ) -> Pool:
     """Pool the first photos of several systems for the queries of a dataset.
 
@@ -106,6 +109,7 @@ def pool_runs(
         seed: Seed of the order and of the random photos.
         random_share: See `pool_queries`.
         judged: Pairs that need no grade any more, such as `dataset.qrels`.
+        table: See `pool_queries`.
 
     Raises:
         InputError: See `pool_queries`.
@@ -118,6 +122,7 @@ def pool_runs(
         seed=seed,
         random_share=random_share,
         judged=judged,
+        table=table,
     )
 
 
@@ -130,6 +135,7 @@ def pool_queries(
     seed: int = 0,
     random_share: float = 0.0,
     judged: Qrels | None = None,
+    table: PhotoTable | None = None,
 ) -> Pool:
     """Pool the first photos of several systems for queries that nobody needs to have judged yet.
 
@@ -145,10 +151,12 @@ def pool_queries(
         random_share: Number of unranked photos to draw for each query, as a share of the photos
             that were pooled for it; rounded up.
         judged: Pairs that need no grade any more.
+        table: Table of the photos, where queries have filters: no photo is drawn for a query that
+            its filter shuts out, nor the query's own reference photo.
 
     Raises:
         InputError: There is no run, a run has unknown queries or photos or a photo twice, a depth
-            or share is out of range, or nothing is left to judge.
+            or share is out of range, `table` is missing, or nothing is left to judge.
 
     References:
         Sparck Jones and van Rijsbergen, Report on the need for and provision of an "ideal"
@@ -175,7 +183,8 @@ def pool_queries(
         n_left_out += len(ranked) - len(ungraded)
         n_random = ceil(random_share * len(ranked))
         # Without a draw no library needs to be shuffled, which for a million photos takes seconds.
-        others = _shuffle(photo_ids, f"{seed}:draw:{query_id}") if n_random else []
+        candidates = _candidates(by_id[query_id], photo_ids, table) if n_random else ()
+        others = _shuffle(candidates, f"{seed}:draw:{query_id}")
         unranked = [p for p in others if p not in ranked and (query_id, p) not in done][:n_random]
         drawn |= {Pair(query_id, photo) for photo in unranked}
         order = _shuffle(ungraded.union(unranked), f"{seed}:{query_id}")
@@ -228,6 +237,20 @@ def rank_queries(
         query.query_id: engine.table.photo_ids(engine.rank(query.query(), depth).rows)
         for query in queries
     }
+
+
+def _candidates(
+    query: LabelledQuery, photo_ids: Collection[str], table: PhotoTable | None
+) -> Collection[str]:
+    """Return the photos that any system could find for a query."""
+    candidates = set(photo_ids)
+    if not query.filter.is_empty:
+        if table is None:
+            msg = f"table must be given where queries have filters, got none for {query.query_id!r}"
+            raise InputError(msg)
+        ids = table.photo_ids(range(len(table)))
+        candidates &= set(itertools.compress(ids, query.filter.mask(table)))
+    return candidates - {query.photo_id}
 
 
 def _check_run(

@@ -225,7 +225,8 @@ def _read_lines(system: System) -> None:
         _add(system, ((row["query_id"], row["measure"], row["value"]) for row in rows))
     elif system.path.suffix == ".csv" or first.partition("\t")[0] in _QUERY:
         separator = "\t" if "\t" in first else ","
-        if "rank" in first.split(separator):
+        names = first.split(separator)
+        if separator == "\t" and "rank" in names and "score" not in names:
             system.run = read_run(text)
         else:
             _read_table(system, text, separator)
@@ -285,10 +286,14 @@ def _read_rows(system: System, rows: list[dict[str, Any]]) -> None:
     if query is None:
         msg = f"{system.path} must have rows and a column query_id, got {', '.join(names)}"
         raise InputError(msg)
-    if document is not None and "score" in names:
+    if document is not None and ("score" in names or "rank" in names):
         run: dict[str, dict[str, float]] = {}
         for row in rows:
-            run.setdefault(str(row[query]), {})[str(row[document])] = float(row["score"])
+            answers, found = run.setdefault(str(row[query]), {}), str(row[document])
+            if found in answers:
+                msg = f"{system.path} must rank a document once, got {found!r} again: {row[query]}"
+                raise InputError(msg)
+            answers[found] = float(row["score"]) if "score" in names else -float(row["rank"])
         system.run = {query_id: _ranked(system.path, query_id, run[query_id]) for query_id in run}
         return
     metrics = [name for name in names if name not in _NO_METRICS]

@@ -15,7 +15,9 @@ from searchlab.evaluation.provenance.registry import STUDIES
 
 Values: TypeAlias = dict[str, Any]
 
-_ELSEWHERE: Final = ("flickr8k", "judge", "mixed-", "photos-mini", "spliced-", "stamps")
+_ELSEWHERE: Final = (
+    *("flickr8k", "judge", "mixed-", "photos-mini", "report", "spliced-", "stamps", "vivid"),
+)
 """Parts of the names of data that does not ship."""
 
 

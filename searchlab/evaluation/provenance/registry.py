@@ -10,7 +10,7 @@ from __future__ import annotations
 from searchlab.errors import InputError
 from searchlab.evaluation.provenance.code_version import code_version
 from searchlab.evaluation.provenance.study import Study
-from searchlab.evaluation.provenance.tolerances import RANKED_OTHERWISE, Tolerance
+from searchlab.evaluation.provenance.tolerances import CALIBRATED, RANKED_OTHERWISE, Tolerance
 
 _TIMES = "its figures are times and memory, those of one machine at one moment"
 _MADE_BY_US = "its times, and other libraries' answers"
@@ -42,19 +42,7 @@ STUDIES: dict[str, Study] = {
         ("searchlab.studies.calibration.study",),
         recompute="searchlab.studies.calibration.study:recompute",
         again="all figures",
-        tolerances=(
-            Tolerance("reliability*", absolute=1e-5, why="the last bits of a score, summed up"),
-            Tolerance("diagrams*.n_pairs", factor=1.02, why="a pair on the edge of a bar"),
-            Tolerance("diagrams*", absolute=0.002, why="a pair on the edge of a bar"),
-            Tolerance("metrics.error*", absolute=1e-4, why="a photo on the edge of a threshold"),
-            Tolerance("metrics.ece*", absolute=2e-4, why="a photo on the edge of a bar"),
-            Tolerance("calibration.*", factor=1.0001, why="where a fit ends, in its fifth digit"),
-            Tolerance("rows*.low", absolute=0.005, why="an interval's end is one of its samples"),
-            Tolerance("rows*.high", absolute=0.005, why="an interval's end is one of its samples"),
-            Tolerance("unanswerable*", absolute=0.001, why="two scores alike but for last bits"),
-            Tolerance("rows*.n_shown", factor=1.02, why="a photo on the edge of a threshold"),
-            Tolerance("rows*", absolute=0.001, why="a photo on the edge of a threshold"),
-        ),
+        tolerances=CALIBRATED,
         shares_machines=True,
     ),
     "cold_start": Study(

@@ -48,6 +48,21 @@ RANKED_OTHERWISE = (
     Tolerance("intervals*", absolute=0.002, why="one query in a thousand"),
 )
 
+CALIBRATED = (
+    Tolerance("reliability*", absolute=1e-5, why="the last bits of a score, summed up"),
+    Tolerance("diagrams*.n_pairs", factor=1.02, why="a pair on the edge of a bar"),
+    Tolerance("diagrams*", absolute=0.002, why="a pair on the edge of a bar"),
+    Tolerance("metrics.error*", absolute=1e-4, why="a photo on the edge of a threshold"),
+    Tolerance("metrics.ece*", absolute=2e-4, why="a photo on the edge of a bar"),
+    Tolerance("calibration.*", factor=1.0001, why="where a fit ends, in its fifth digit"),
+    Tolerance("rows*.low", absolute=0.005, why="an interval's end is one of its samples"),
+    Tolerance("rows*.high", absolute=0.005, why="an interval's end is one of its samples"),
+    Tolerance("unanswerable*", absolute=0.001, why="two scores alike but for last bits"),
+    Tolerance("rows*.n_shown", factor=1.02, why="a photo on the edge of a threshold"),
+    Tolerance("rows*", absolute=0.001, why="a photo on the edge of a threshold"),
+)
+"""Of curves of scores and what they promise: photos on an edge, and last bits summed up."""
+
 
 def is_close(where: str, recorded: float, now: float, tolerances: Sequence[Tolerance]) -> bool:
     """Tell whether a figure that was computed again counts as the same.

@@ -33,7 +33,7 @@ _SEARCHED = (
 )  # Benchmarks that search the vectors of such texts and photos.
 _OUTSIDE = (
     "flickr8k", "coco-judge", "web-judge", "web-photos", "sentences-judge", "photos-mini", "stamps",
-    "report", "judges", "spliced-", "mixed-",
+    "report", "vivid", "judges", "spliced-", "mixed-",
 )  # fmt: skip
 _NAMES: Final = {
     "flickr8k": ("flickr8k", "Flickr8k"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from searchlab.config import Config
 from searchlab.config.indexes import load_index
 from searchlab.config.operating_points import Expected
+from searchlab.errors import count
 from searchlab.evaluation.charts import chart, look, save_chart
 from searchlab.evaluation.tuning.index_costs import Measured
 
@@ -131,7 +132,7 @@ def table(measured: Measured) -> str:
 def verdict(measured: Measured, config: Config) -> str:
     """Say in a sentence what the planner will do."""
     n_photos = measured.tuning.n_photos
-    photos = "1 photo" if n_photos == 1 else f"{n_photos:,} photos"
+    photos = count(n_photos, "photo")
     if not load_index(config.index).approximate:
         return (
             f"the exact index scores all of {photos} and misses nothing: there is nothing to tune"

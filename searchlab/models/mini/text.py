@@ -10,6 +10,7 @@ touches only a few pages.
 from __future__ import annotations
 
 import threading
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -79,7 +80,7 @@ def read_pieces(pieces: Pieces, text: str) -> TextReading:
         log_probability += sum(map(pieces.log_probability, cut)) + _STRANGE * n_strange
         if not any(letters):
             unknown.append(word)
-        elif not unspaced and len(word) >= _SHORT and word.isalpha():
+        elif not unspaced and len(word) >= _SHORT and _is_of_letters(word):
             n_parts = len(cut) + n_strange
             whole += [word] if n_parts == 1 else []
             spelled += [word] if len(word) <= _SPELLED * n_parts else []
@@ -92,6 +93,13 @@ def read_pieces(pieces: Pieces, text: str) -> TextReading:
         whole=tuple(dict.fromkeys(whole)),
         sentences=SENTENCES,
     )
+
+
+def _is_of_letters(word: str) -> bool:
+    """Whether a word has letters alone, and the marks that Indic scripts write vowels with."""
+    if word.isalpha() or word.isascii():
+        return word.isalpha()
+    return all(letter.isalpha() or unicodedata.category(letter)[0] == "M" for letter in word)
 
 
 class Mixer(NamedTuple):

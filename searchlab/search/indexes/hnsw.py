@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.config import Config
-from searchlab.errors import DataError, InputError, MismatchError
+from searchlab.errors import DataError, InputError, MismatchError, count
 from searchlab.models.protocol import Embeddings
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.indexes.exact import check_nearest, check_search, empty_neighbors, nearest
@@ -304,8 +304,11 @@ class HnswIndex(VectorIndex):
         """Compare the steps of a walk with the photos to score; see `VectorIndex.estimate`."""
         steps = walk_length(config.depth, n_allowed / max(len(self), 1))
         if n_allowed <= steps * config.step_rows:
-            return False, f"scoring {n_allowed:,} photos costs less than {steps:,} graph steps"
-        return True, f"{steps:,} graph steps cost less than scoring {n_allowed:,} photos"
+            return (
+                False,
+                f"scoring {count(n_allowed, 'photo')} costs less than {steps:,} graph steps",
+            )
+        return True, f"{steps:,} graph steps cost less than scoring {count(n_allowed, 'photo')}"
 
     @staticmethod
     def efforts(config: Config, n_photos: int) -> tuple[float, ...]:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.config import Config
+from searchlab.errors import count
 from searchlab.models.protocol import Embeddings
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.indexes import merging
@@ -323,7 +324,7 @@ class VectorIndex(ABC):
         Returns:
             Whether it does, and the reason in words.
         """
-        return False, f"scoring {n_allowed:,} photos costs least"
+        return False, f"scoring {count(n_allowed, 'photo')} costs least"
 
     @staticmethod
     def efforts(config: Config, n_photos: int) -> tuple[float, ...]:

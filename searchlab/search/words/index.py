@@ -28,7 +28,14 @@ from searchlab.search.words.fields import ALL_FIELDS, FIELDS, documents_of
 from searchlab.search.words.languages import content_words
 from searchlab.search.words.matches import FoundBefore, WordMatches, mark, rarity
 from searchlab.search.words.segment import MIN_TYPO, Matched, PostingLists, Segment, add_up
-from searchlab.search.words.terms import Word, terms_of, whole_of, words_of, words_of_query
+from searchlab.search.words.terms import (
+    Word,
+    has_digit,
+    terms_of,
+    whole_of,
+    words_of,
+    words_of_query,
+)
 
 _NAMES = "words.columns"
 _AS_WRITTEN, _FORM, _MISSPELT = 1.0, 0.9, 0.6
@@ -361,7 +368,7 @@ def _is_live(segment: Segment, term: int, rows: NDArray[np.int32], read: int) ->
 
 
 def _may_err(word: Word) -> bool:
-    return word.spelled and len(word.term) >= MIN_TYPO and word.term.isalpha()
+    return word.spelled and len(word.term) >= MIN_TYPO and not has_digit(word.term)
 
 
 def _join(parts: list[Matched]) -> Matched:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from searchlab.config.calibration import Curve
 from searchlab.config.word_weights import WordWeights
+from searchlab.errors import count
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.words.fields import ALL_FIELDS, names_of
 
@@ -88,12 +89,12 @@ class WordMatches:
         """Say what was found."""
         if not self.counts:
             return "no words to look up"
-        parts = [f"{word} {count:,}" for word, count in self.counts.items()]
+        parts = [f"{word} {n_photos:,}" for word, n_photos in self.counts.items()]
         read = [f"{word} read as {', '.join(terms)}" for word, terms in self.read_as.items()]
         whole = int(self.whole.sum())
         named = f"; {whole:,} with just these words as a title or name" if whole else ""
         where = "" if self.read == ALL_FIELDS else f"; read: {', '.join(names_of(self.read))}"
-        return f"{len(self):,} photos by words ({'; '.join(parts + read)}){named}{where}"
+        return f"{count(len(self), 'photo')} by words ({'; '.join(parts + read)}){named}{where}"
 
 
 def rarity(count: int, n_photos: int) -> float:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from searchlab.config import Config
-from searchlab.errors import InputError, quote, refuse_names
+from searchlab.errors import InputError, count, quote, refuse_names
 from searchlab.evaluation.answering_widget import AnsweringWidget, traitlets
 from searchlab.evaluation.results import system_name
 from searchlab.library.library import Library
@@ -180,13 +180,14 @@ class SearchBox(AnsweringWidget):
         if self.query is None:
             return "SearchBox, nothing searched yet"
         n_shown = sum(len(page.hits) for page in self.pages[0])
-        return f"SearchBox: {n_shown} of {self.page.total:,} photos for {_name_of(self.query)!r}"
+        photos = count(self.page.total, "photo")
+        return f"SearchBox: {n_shown} of {photos} for {_name_of(self.query)!r}"
 
     def _repr_html_(self) -> str:
         """Render what is shown, for a saved notebook."""
         columns = [
             f"<section><h4>{html.escape(system_name(engine.config))}: "
-            f"{pages[0].total:,} photos</h4>"
+            f"{count(pages[0].total, 'photo')}</h4>"
             f'<div class="searchlab-grid">{_cards(pages)}</div></section>'
             for engine, pages in zip(self._engines, self.pages, strict=True)
             if pages

@@ -338,3 +338,10 @@ def test_a_form_from_elsewhere_changes_nothing(ann, album, photos, store):
 def test_a_number_that_is_none_is_a_page_that_says_so(served, ann, number):
     assert ann.get(f"/collections/{number}").status_code == 404
     assert served.anonymous.get(f"/c/{number}").status_code == 404
+
+
+def test_a_collection_has_one_address(served, ann, make):
+    number = make(is_public="yes")
+    assert served.anonymous.get(f"/c/{number}").status_code == 200
+    assert served.anonymous.get(f"/c/0{number}").status_code == 404
+    assert ann.get(f"/collections/00{number}").status_code == 404

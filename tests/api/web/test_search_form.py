@@ -1,12 +1,19 @@
 """The form of the search page sends again what the address asks for."""
 
 import re
+from html import unescape
 from html.parser import HTMLParser
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from PIL import Image
 
 from searchlab.api.web.search_state import SearchState
+from searchlab.config import Config
+from searchlab.config.calibration import Calibration, Curve
+from searchlab.library.ingest import index_photos
+from searchlab.library.library import create_library
+from searchlab.library.roots import check_root
 from tests.support.apis import api
 from tests.support.pages import tiny_library
 
@@ -57,3 +64,51 @@ def test_the_form_keeps_every_colour_in_the_photo_that_the_address_asks_for(serv
     pairs = parse_qsl(urlsplit(str(again.url)).query)
     kept = SearchState(palette=tuple(value for name, value in pairs if name == "palette"))
     assert set(kept.filter.palette_colors) == set(asked.filter.palette_colors)
+
+
+@pytest.fixture(scope="module")
+def dated(tmp_path_factory):
+    """A library whose scores are chances, of which .3 is asked where photos come by date."""
+    curve = Curve(slope=9.0, intercept=-3.0)
+    calibration = Calibration(curve, curve, curve, "a fit")
+    config = Config(model="palette", words=None, newest_score=0.3, calibration=calibration)
+    folder = tmp_path_factory.mktemp("dated")
+    (folder / "photos").mkdir()
+    for color in ("red", "green", "blue"):
+        Image.new("RGB", (40, 30), color).save(folder / "photos" / f"{color}.png")
+    library = create_library(folder / "library")
+    index_photos(library, [check_root(folder / "photos")], config=config)
+    with api(library.folder, visitors="guests") as server:
+        yield server
+
+
+def n_shown(page):
+    return len(re.findall(r'class="score"', page))
+
+
+def test_by_date_the_page_says_what_it_is_bounded_by_and_leads_to_all(dated):
+    page = dated.anonymous.get("/?q=red&sort_by=newest").text
+    assert "Score 30 % and more" in page
+    [to_all] = set(re.findall(r'href="(/\?[^"]*score_threshold=0&amp;[^"]*)"', page))
+    everything = dated.anonymous.get(unescape(to_all))
+    assert everything.status_code == 200
+    assert "Score 30" not in everything.text
+    assert n_shown(everything.text) > n_shown(page) > 0
+
+
+def test_where_nothing_scores_enough_by_date_the_way_out_is_named(dated):
+    page = dated.anonymous.get("/?q=qwxz&sort_by=newest").text
+    assert "Every photo is left out by a condition" in page
+    assert "without <bdi>Score 30 % and more</bdi>" in page
+
+
+def test_a_threshold_at_rest_is_none_and_a_chosen_one_of_0_shows_all(dated):
+    relevance = dated.anonymous.get("/?q=red").text
+    assert re.search(r'name="part" value="form"[^>]*data-rest="form"', relevance)
+    sent = "/?q=red&sort_by=newest&score_threshold=0"
+    at_rest = dated.anonymous.get(f"{sent}&part=form")
+    assert (at_rest.status_code, at_rest.headers["location"]) == (303, "/?q=red&sort_by=newest")
+    newest = dated.anonymous.get("/?q=red&sort_by=newest").text
+    assert 'name="part"' not in newest
+    assert re.search(r'name="score_threshold"[^>]*data-rest="0\.3"[^>]*value="0\.3"', newest)
+    assert dated.anonymous.get(sent).status_code == 200

@@ -41,9 +41,10 @@ def collection_id_of(text: str) -> int:
     """Read the number of a collection in an address or a form.
 
     Raises:
-        NotFoundError: It is no such number.
+        NotFoundError: It is no such number, or not as it is written in the collection's address.
     """
-    if not (text.isascii() and text.isdigit() and len(text) <= 19 and 0 < int(text) <= MAX_ID):
+    is_number = text.isascii() and text.isdigit() and len(text) <= 19 and not text.startswith("0")
+    if not (is_number and int(text) <= MAX_ID):
         msg = f"collection_id must be that of a collection of yours, got {quote(text)}"
         raise NotFoundError(msg)
     return int(text)

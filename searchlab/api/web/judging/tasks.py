@@ -175,7 +175,15 @@ async def _pool(request: AnyRequest, form: FormFields) -> Pool:
         )
         runs = {system_name(engine.config): run}
         share = percent / 100
-        return pool_queries(queries, photo_ids, runs, depth=depth, seed=seed, random_share=share)
+        return pool_queries(
+            queries,
+            photo_ids,
+            runs,
+            depth=depth,
+            seed=seed,
+            random_share=share,
+            table=engine.table,
+        )
 
     pooled = await services.search_threads.run(pool)
     if len(pooled) > MAX_PAIRS:

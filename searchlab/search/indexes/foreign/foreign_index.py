@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from searchlab.config import Config
 from searchlab.config.indexes import index_kind
-from searchlab.errors import DataError, InputError, SearchlabError
+from searchlab.errors import DataError, InputError, SearchlabError, count
 from searchlab.models.protocol import Embeddings
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.indexes.exact import check_nearest, check_search, empty_neighbors, nearest
@@ -229,10 +229,14 @@ class ForeignIndex(VectorIndex):
         """Compare a call with the photos to score; see `VectorIndex.estimate`."""
         fetch = max(self.ef_search, walk_length(config.depth, n_allowed / max(len(self), 1)))
         costs = _CALL_ROWS + fetch * config.step_rows
+        photos = count(n_allowed, "photo")
         if n_allowed <= costs or fetch > self.engine.most_rows:
-            return False, f"scoring {n_allowed:,} photos here costs less than asking {self.mode}"
+            return (
+                False,
+                f"scoring {photos} here costs less than asking {self.mode}",
+            )
         return True, (
-            f"asking {self.mode} for {fetch:,} rows costs less than scoring {n_allowed:,} photos; "
+            f"asking {self.mode} for {count(fetch, 'row')} costs less than scoring {photos}; "
             f"it promises {self.promises_not}, so its rows are filtered and scored here, and an "
             "answer with too few is found by scoring every allowed photo"
         )

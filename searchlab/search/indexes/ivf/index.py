@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.config import Config
-from searchlab.errors import DataError, InputError, MismatchError
+from searchlab.errors import DataError, InputError, MismatchError, count
 from searchlab.models.protocol import Embeddings
 from searchlab.photos.columns import open_columns, save_columns
 from searchlab.search.filters.bitmaps import Bitmap
@@ -362,9 +362,9 @@ class IvfIndex(VectorIndex):
         if n_allowed <= _FEW or len(self) <= _SMALL:
             return (
                 False,
-                f"scoring {n_allowed:,} photos costs no more than a search of the clusters",
+                f"scoring {count(n_allowed, 'photo')} costs no more than a search of the clusters",
             )
-        return True, f"a search of the clusters costs less than scoring {n_allowed:,} photos"
+        return True, f"a search of the clusters costs less than scoring {count(n_allowed, 'photo')}"
 
     @staticmethod
     def efforts(config: Config, n_photos: int) -> tuple[float, ...]:
