@@ -174,18 +174,35 @@ def test_pages_of_other_origins_are_let_in_by_configuration(five_photos):
     with api(five_photos, cors_origins=("https://a.example",)) as served:
         answer = served.anonymous.options(SEARCH, headers=asks)
         assert answer.status_code == 204
-        assert answer.headers["access-control-allow-origin"] == "https://a.example"
+        allowed = answer.headers.get_list("access-control-allow-origin")
+        assert allowed == ["https://a.example"]
         assert "x-api-key" in answer.headers["access-control-allow-headers"]
         answer = served.client.get("/api/v1/usage", headers={"origin": "https://a.example"})
         assert answer.headers["access-control-allow-origin"] == "https://a.example"
         answer = served.client.get("/api/v1/usage", headers={"origin": "https://b.example"})
         assert "access-control-allow-origin" not in answer.headers
-        for path in ("/api/v1/usage", "/.well-known/oauth-protected-resource/mcp"):
-            answer = served.anonymous.get(path, headers={"origin": "https://a.example"})
-            assert answer.headers["access-control-allow-origin"] == "https://a.example"
+        answer = served.anonymous.get("/api/v1/usage", headers={"origin": "https://a.example"})
+        assert answer.status_code == 401
+        assert answer.headers["access-control-allow-origin"] == "https://a.example"
         puts = asks | {"access-control-request-method": "PUT"}
         answer = served.anonymous.options("/mcp/pictures/x", headers=puts)
         assert "PUT" in answer.headers["access-control-allow-methods"]
+
+
+@pytest.mark.parametrize("allowed", [(), ("https://a.example",), ("*",)])
+def test_what_is_well_known_is_for_pages_of_every_origin(five_photos, allowed):
+    path = "/.well-known/oauth-protected-resource"
+    asks = {"origin": "https://a.example", "access-control-request-method": "GET"}
+    with api(five_photos, base_url="https://photos.test", cors_origins=allowed) as served:
+        for end, status in (("/mcp", 200), ("/other", 404)):
+            for sent in ({"origin": "https://a.example"}, {"origin": "https://b.example"}, {}):
+                answer = served.anonymous.get(path + end, headers=sent)
+                assert answer.status_code == status
+                assert answer.headers.get_list("access-control-allow-origin") == ["*"]
+        preflight = served.anonymous.options(path, headers=asks)
+        assert preflight.status_code == 204
+        assert preflight.headers.get_list("access-control-allow-origin") == ["*"]
+        assert "GET" in preflight.headers["access-control-allow-methods"]
 
 
 def test_no_origin_is_let_in_unless_told(served):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 _METHODS = b"GET, POST, PUT, DELETE, OPTIONS"
 _SENT = (
@@ -37,13 +37,15 @@ class CrossOrigin(NamedTuple):
         return [(b"access-control-allow-origin", allowed), shown, vary]
 
     def preflight(self, origin: bytes) -> list[tuple[bytes, bytes]]:
-        """Return the headers of the answer to a preflight request, which browsers send first."""
-        allowed = self.headers(origin)
-        if len(allowed) < 2:
-            return allowed
+        """Return what else the answer to a preflight request has, which browsers send first."""
+        if len(self.headers(origin)) < 2:
+            return []
         return [
-            *allowed,
             (b"access-control-allow-methods", _METHODS),
             (b"access-control-allow-headers", _SENT),
             (b"access-control-max-age", _DAY_S),
         ]
+
+
+FOR_ALL: Final = CrossOrigin(("*",))
+"""Lets pages of any origin read what is public anyway."""

@@ -22,7 +22,7 @@ from searchlab.api.accounts.rates import rate_headers
 from searchlab.api.http.admission import admit, look_up
 from searchlab.api.http.bodies import Message, Receive, discard_rest
 from searchlab.api.http.context import RequestContext, Services, attach, context_of
-from searchlab.api.http.cross_origin import CrossOrigin
+from searchlab.api.http.cross_origin import FOR_ALL, CrossOrigin
 from searchlab.api.http.heads import App, Send, answer_heads
 from searchlab.api.ops.logs import Log
 from searchlab.api.settings import API_PREFIX, MCP_PATH
@@ -43,6 +43,8 @@ _SECURITY = [
 _ALWAYS = frozenset({"/health", "/ready", "/metrics"})
 # Beside the API; pages of allowed origins may ask these, too.
 _FOR_PROGRAMS = ("/mcp", "/oauth/", "/.well-known/")
+# Public, and the same for everybody: pages of any site may read it.
+_FOR_EVERYBODY = "/.well-known/"
 # Answers of the API hold nothing that a browser should run; pages have policies of their own.
 _LOCKED = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
 
@@ -121,6 +123,7 @@ class _Request:
         self._path = f"/{scope['path'].lstrip('/')}"
         self._under_api = self._path.startswith(API_PREFIX)
         self._from_anywhere = self._under_api or self._path.startswith(_FOR_PROGRAMS)
+        self._is_for_everybody = self._path.startswith(_FOR_EVERYBODY)
         # Answers that count, and that hold nothing for a browser to run or to keep.
         self._for_programs = self._under_api or self._path == MCP_PATH
         self._keys: list[bytes] = []
@@ -182,9 +185,7 @@ class _Request:
             raise HttpProblem(msg, "URI_TOO_LONG")
         context.base_url = services.settings.base_url or _address(scope, host)
         if self._from_anywhere and scope["method"] == "OPTIONS" and requested and self._origin:
-            answer = self._cross_origin().preflight(self._origin)
-            self._origin = None  # answered here, headers and all
-            return answer
+            return self._cross_origin().preflight(self._origin)
         self._check_room()
         return None
 
@@ -211,6 +212,8 @@ class _Request:
         await admit(services, self._context, caller)
 
     def _cross_origin(self) -> CrossOrigin:
+        if self._is_for_everybody:
+            return FOR_ALL
         return CrossOrigin(self._services.settings.cors_origins)
 
     async def _receive_on(self) -> Message:
@@ -269,8 +272,8 @@ class _Request:
             headers += [pair for pair in self._limits() if pair[0] not in names]
             if context.timings:
                 headers.append((b"server-timing", _write_timings(context)))
-        if self._from_anywhere and self._origin is not None:
-            headers += self._cross_origin().headers(self._origin)
+        if self._is_for_everybody or (self._from_anywhere and self._origin is not None):
+            headers += self._cross_origin().headers(self._origin or b"")
         return headers
 
     def _limits(self) -> list[tuple[bytes, bytes]]:

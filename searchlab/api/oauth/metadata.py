@@ -22,8 +22,7 @@ from searchlab.api.wire.errors import HttpProblem
 
 AnyRequest = Request[Any, Any, Any]
 
-# Public, and the same for everybody: a page of any site may read it.
-_HEADERS: Final = {"Access-Control-Allow-Origin": "*", "Cache-Control": "public, max-age=300"}
+_HEADERS: Final = {"Cache-Control": "public, max-age=300"}
 
 
 @get([PROTECTED_RESOURCE, f"{PROTECTED_RESOURCE}/{{path:path}}"])
