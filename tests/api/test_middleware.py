@@ -211,12 +211,6 @@ def test_no_origin_is_let_in_unless_told(served):
     assert "access-control-allow-origin" not in answer.headers
 
 
-@pytest.mark.parametrize("host", ["a b", "x/../y", "evil.example\\", "<script>"])
-def test_a_host_that_is_none_is_refused(served, host):
-    answer = served.client.get(SEARCH, params={"q": "red"}, headers={"host": host})
-    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "BAD_REQUEST")
-
-
 def test_links_start_with_the_address_that_was_asked(served):
     answer = served.client.get(SEARCH, params={"q": "red"}, headers={"host": "a.example:81"})
     assert answer.json()["data"][0]["image_url"].startswith("http://a.example:81/media/")

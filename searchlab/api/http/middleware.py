@@ -10,7 +10,9 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
+from urllib.parse import urlsplit
 
 from litestar import Request
 from litestar.connection import ASGIConnection
@@ -32,7 +34,7 @@ from searchlab.api.wire.errors import KINDS, HttpProblem, is_shortage, overloade
 
 MAX_HEADER_BYTES = 16 * 1024
 MAX_TARGET_BYTES = 32 * 1024
-_HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._\-]{1,253})(?::[0-9]{1,5})?", re.ASCII)
+_HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._\-]{1,253})(?::[0-9]{0,5})?", re.ASCII)
 _SECURITY = [
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
@@ -173,17 +175,21 @@ class _Request:
                 self._reads_on = False  # with `100-continue` nothing is on its way yet
             elif name == b"transfer-encoding" or (name == b"content-length" and value != b"0"):
                 self._body_left = True
+        # Before anything is refused: a page that says so has links, too.
+        context.base_url = services.settings.base_url or _address(scope, host)
         if size > MAX_HEADER_BYTES:
             msg = f"headers must have at most {MAX_HEADER_BYTES:,} bytes, got {size:,}"
             raise HttpProblem(msg, "HEADERS_TOO_LARGE")
         if n_hosts > 1 or (not n_hosts and scope["http_version"] == "1.1"):
             msg = f"a request must have one header Host, got {n_hosts or 'none'}"
             raise HttpProblem(msg, "BAD_REQUEST")
+        if host and not _is_host(host):
+            msg = "Host must be a name or an address, and a port up to 65535, got something else"
+            raise HttpProblem(msg, "BAD_REQUEST")
         target = len(scope.get("raw_path") or b"") + len(scope["query_string"])
         if target > MAX_TARGET_BYTES:
             msg = f"path and query must have at most {MAX_TARGET_BYTES:,} bytes, got {target:,}"
             raise HttpProblem(msg, "URI_TOO_LONG")
-        context.base_url = services.settings.base_url or _address(scope, host)
         if self._from_anywhere and scope["method"] == "OPTIONS" and requested and self._origin:
             return self._cross_origin().preflight(self._origin)
         self._check_room()
@@ -345,12 +351,21 @@ def _unauthorized(services: Services) -> HttpProblem:
     return HttpProblem(KINDS["UNAUTHORIZED"].example, "UNAUTHORIZED", headers=challenge)
 
 
-def _address(scope: Any, host: bytes) -> str:
+@lru_cache(maxsize=64)
+def _is_host(host: bytes) -> bool:
     text = host.decode("latin-1")
-    if not _HOST.fullmatch(text):
-        name, port = scope.get("server") or ("127.0.0.1", 80)
-        text = f"{name}:{port}"
-    return f"{scope['scheme']}://{text}"
+    try:
+        _ = urlsplit(f"//{text}").port  # raises if it is too large, or brackets hold no address
+    except ValueError:
+        return False
+    return _HOST.fullmatch(text) is not None
+
+
+def _address(scope: Any, host: bytes) -> str:
+    if _is_host(host):
+        return f"{scope['scheme']}://{host.decode('latin-1')}"
+    name, port = scope.get("server") or ("127.0.0.1", 80)
+    return f"{scope['scheme']}://{name}" + ("" if port is None else f":{port}")
 
 
 def _write_timings(context: RequestContext) -> bytes:
