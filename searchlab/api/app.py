@@ -228,7 +228,7 @@ def _report(metrics: Metrics, snapshot: ServedSnapshot) -> None:
 
 
 def _refuse(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
-    problem = problem_of(error, method=request.method, path=request.url.path)
+    problem = problem_of(error, method=request.method, path=request.scope["path"])
     failure = report(request, problem)
     if failure.status >= 500 and not isinstance(error, HttpProblem):
         request_id = context_of(request).request_id

@@ -239,7 +239,7 @@ def request_to(collections, threads):
         return await threads.run(work, *arguments)
 
     services = SimpleNamespace(replays=collections, in_database=in_database)
-    scope = {"query_string": b""}
+    scope = {"path": COLLECTIONS, "query_string": b""}
     context = RequestContext()
     context.caller = Caller(1, "key_1", "free")
     attach(scope, context)
@@ -248,7 +248,6 @@ def request_to(collections, threads):
         headers={idempotency.IDEMPOTENCY_KEY: "k"},
         scope=scope,
         method="POST",
-        url=SimpleNamespace(path=COLLECTIONS),
     )
 
 

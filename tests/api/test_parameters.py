@@ -14,7 +14,14 @@ from litestar import Request
 from msgspec import Meta
 
 from searchlab.api.wire.errors import HttpProblem, Invalid
-from searchlab.api.wire.parameters import MAX_BODY_BYTES, fields_of, read, read_body, read_path
+from searchlab.api.wire.parameters import (
+    MAX_BODY_BYTES,
+    fields_of,
+    query_value,
+    read,
+    read_body,
+    read_path,
+)
 from searchlab.api.wire.requests import ImageSearch, NewCollection, OneCollection, TextSearch
 
 
@@ -110,11 +117,22 @@ def test_a_required_value_that_is_missing_is_named():
 
 @pytest.mark.parametrize(
     ("query", "kind"),
-    [(b"q=%FF", "utf8"), (b"q=%ED%A0%80", "utf8"), (b"q=a%00b", "string_unicode")],
+    [
+        *((b"q=%FF", "utf8"), (b"q=%ED%A0%80", "utf8"), (b"q=a%00b", "string_unicode")),
+        *((b"q=\xe9", "utf8"), (b"q=%C3\xa9", "utf8")),
+    ],
 )
 def test_bytes_that_are_no_text_are_refused(query, kind):
     ((_, error_kind),) = errors(query, Required)
     assert error_kind == kind
+
+
+def test_letters_that_are_not_percent_encoded_are_utf_8():
+    assert read(Required, ask("q=café")) == Required(q="café")
+    page = ask("judge=Zoë&judge=b&x=%C3%AB")
+    assert [query_value(page, name) for name in ("judge", "x", "y")] == ["Zoë", "ë", ""]
+    with pytest.raises(Invalid, match="the query must be UTF-8"):
+        query_value(ask(b"judge=Zo\xeb"), "judge")
 
 
 def test_too_many_parameters_are_refused():

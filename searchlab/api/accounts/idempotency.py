@@ -65,7 +65,7 @@ async def claim(request: Request[Any, Any, Any], content: bytes) -> AsyncIterato
     attempt = Attempt(
         account_id=caller_of(request).account_id,
         method=request.method,
-        path=request.url.path,
+        path=request.scope["path"],
         key=key,
         fingerprint=hashlib.sha256(b"%d:" % len(query) + query + content).digest(),
     )

@@ -156,9 +156,9 @@ def _read_username(request: Request[Any, Any, Any]) -> str:
     if not prefix:
         return str(request.path_params["username"]).removeprefix("/")
     try:
-        return unquote(encoded.decode("ascii"), errors="strict")
+        return unquote(encoded.decode(), errors="strict")
     except UnicodeDecodeError:
-        msg = "username must be percent-encoded UTF-8, got other bytes"
+        msg = "username must be UTF-8, got other bytes"
         raise invalid(("path", "username"), msg, "utf8") from None
 
 

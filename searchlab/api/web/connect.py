@@ -108,7 +108,7 @@ def _check(request: AnyRequest) -> None:
 def _parse(query: bytes) -> list[tuple[str, str]]:
     try:
         return parse_qsl(
-            query.decode("ascii"),
+            query.decode(),
             keep_blank_values=True,
             errors="strict",
             max_num_fields=_MAX_FIELDS,

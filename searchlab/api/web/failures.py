@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
@@ -19,6 +20,7 @@ from searchlab.api.http.context import context_of
 from searchlab.api.web.templates import page_headers, render
 from searchlab.api.wire.envelope import encode_failure
 from searchlab.api.wire.errors import HttpProblem, Invalid
+from searchlab.api.wire.parameters import query_value
 
 _PROGRAMS: Final = frozenset(
     {
@@ -136,7 +138,10 @@ def _title(request: ASGIConnection[Any, Any, Any, Any], status: int, code: str) 
 
 def _back(request: ASGIConnection[Any, Any, Any, Any]) -> str:
     """Return the address of the search, with the words that somebody searched for."""
-    words = request.query_params.get("q") if request.scope["path"] == "/" else None
+    words = ""
+    if request.scope["path"] == "/":
+        with suppress(Invalid):  # the query itself may be what is reported
+            words = query_value(request, "q")
     return f"/?{urlencode({'q': words})}" if words else "/"
 
 

@@ -22,6 +22,7 @@ from searchlab.api.web.session_cookies import NEEDS_HTTPS, safe_next, secret_of,
 from searchlab.api.web.templates import redirect, respond
 from searchlab.api.web.visitor import visitor_of
 from searchlab.api.wire.errors import HttpProblem
+from searchlab.api.wire.parameters import query_value
 
 AnyRequest = Request[Any, Any, Any]
 
@@ -34,7 +35,7 @@ _PRIVATE: Final = {"Cache-Control": "no-store", "Referrer-Policy": "same-origin"
 @get("/sign-in")
 async def show_sign_in(request: AnyRequest) -> Response[bytes]:
     """Show the page that spends the token in its address."""
-    return _show(request, request.query_params.get("next", "/"))
+    return _show(request, query_value(request, "next", "/"))
 
 
 @post("/sign-in", status_code=200)

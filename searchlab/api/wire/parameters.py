@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 from litestar import Request
+from litestar.connection import ASGIConnection
 
 from searchlab.api.accounts.plans import Plan
 from searchlab.api.http.bodies import JSON_S, check_content, read_whole
@@ -84,25 +85,42 @@ def _plain(annotation: Any) -> Any:
     return typing.get_args(annotation)[0] if is_annotated else annotation
 
 
+def _split(query: bytes) -> list[tuple[str, str]]:
+    try:
+        # Many programs leave letters as they are; percent-encoded or not, they are UTF-8.
+        text = query.decode()
+        return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MAX_PAIRS)
+    except UnicodeDecodeError:
+        raise invalid(("query",), "the query must be UTF-8, got other bytes", "utf8") from None
+    except ValueError:
+        msg = f"the query must have at most {_MAX_PAIRS} parameters, got more"
+        raise invalid(("query",), msg, "too_many") from None
+
+
 def query_pairs(request: Request[Any, Any, Any]) -> list[tuple[str, str]]:
     """Split the query string.
 
     Raises:
         Invalid: It is not UTF-8, holds NUL, or has too many parameters.
     """
-    raw = request.scope["query_string"].decode("latin-1")
-    try:
-        pairs = parse_qsl(raw, keep_blank_values=True, errors="strict", max_num_fields=_MAX_PAIRS)
-    except UnicodeDecodeError:
-        raise invalid(("query",), "the query must be UTF-8, got other bytes", "utf8") from None
-    except ValueError:
-        msg = f"the query must have at most {_MAX_PAIRS} parameters, got more"
-        raise invalid(("query",), msg, "too_many") from None
+    pairs = _split(request.scope["query_string"])
     for name, value in pairs:
         if "\0" in value or "\0" in name:
             msg = "a parameter must be text without NUL, got one with it"
             raise invalid(("query", name.replace("\0", "")), msg, "string_unicode")
     return pairs
+
+
+def query_value(request: ASGIConnection[Any, Any, Any, Any], name: str, default: str = "") -> str:
+    """Return the first value of a parameter of a page, which may be any text.
+
+    Litestar's `query_params` take bytes that are not UTF-8 for other letters.
+
+    Raises:
+        Invalid: The query is not UTF-8, or has too many parameters.
+    """
+    pairs = _split(request.scope["query_string"])
+    return next((value for known, value in pairs if known == name), default)
 
 
 def read(struct: type[Parameters], request: Request[Any, Any, Any]) -> Parameters:

@@ -17,6 +17,7 @@ from searchlab.api.web.forms import read_form
 from searchlab.api.web.session_cookies import sign_in_path
 from searchlab.api.web.templates import redirect, respond
 from searchlab.api.web.visitor import require_sign_in, visitor_of
+from searchlab.api.wire.parameters import query_value
 from searchlab.errors import InputError
 
 AnyRequest = Request[Any, Any, Any]
@@ -41,7 +42,7 @@ async def show_apps(request: AnyRequest) -> Response[bytes]:
     visitor = visitor_of(request)
     if visitor is None or not visitor.is_signed_in:
         return redirect(request, sign_in_path("/account/apps"), headers=PRIVATE)
-    return await _show(request, done=_DONE.get(request.query_params.get("done", ""), ""))
+    return await _show(request, done=_DONE.get(query_value(request, "done"), ""))
 
 
 @post("/account/apps", status_code=200)

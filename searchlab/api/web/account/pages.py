@@ -20,6 +20,7 @@ from searchlab.api.web.forms import read_form
 from searchlab.api.web.session_cookies import sign_in_path, site_of
 from searchlab.api.web.templates import redirect, respond
 from searchlab.api.web.visitor import require_sign_in, visitor_of
+from searchlab.api.wire.parameters import query_value
 from searchlab.errors import InputError
 
 AnyRequest = Request[Any, Any, Any]
@@ -37,7 +38,7 @@ _DONE: Final = {
 @get("/account")
 async def show_account(request: AnyRequest) -> Response[bytes]:
     """Show the account, or the way to it."""
-    return await _show(request, done=_DONE.get(request.query_params.get("done", ""), ""))
+    return await _show(request, done=_DONE.get(query_value(request, "done"), ""))
 
 
 @post("/account/keys", status_code=200)

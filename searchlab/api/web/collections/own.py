@@ -25,6 +25,7 @@ from searchlab.api.web.grid import are_remote
 from searchlab.api.web.session_cookies import safe_next
 from searchlab.api.web.templates import redirect, respond
 from searchlab.api.web.visitor import require_sign_in
+from searchlab.api.wire.parameters import query_value
 from searchlab.api.wire.schema import MAX_DESCRIPTION, MAX_NAME
 from searchlab.errors import ConflictError, ForbiddenError, InputError, NotFoundError, quote
 
@@ -234,9 +235,9 @@ def _back(number: int, form: FormFields) -> str:
 @get("/collections/add")
 async def show_add(request: AnyRequest) -> Response[bytes]:
     """Ask which collection a photo goes to; search results lead here."""
-    photo_id = request.query_params.get("photo_id", "")
+    photo_id = query_value(request, "photo_id")
     services_of(request).live_library.current.row_of(photo_id)
-    after = request.query_params.get("next") or _came_from(request)
+    after = query_value(request, "next") or _came_from(request)
     return await _show_add(request, photo_id, after)
 
 

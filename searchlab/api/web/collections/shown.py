@@ -12,6 +12,7 @@ from searchlab.api.http.context import context_of, services_of
 from searchlab.api.snapshots.live_library import ServedSnapshot
 from searchlab.api.web.grid import Card, are_remote, make_cards, sources_of
 from searchlab.api.web.templates import root_of
+from searchlab.api.wire.parameters import query_value
 from searchlab.errors import InputError, NotFoundError, quote
 
 AnyRequest = Request[Any, Any, Any]
@@ -56,7 +57,7 @@ def read_part(request: AnyRequest, n_entries: int, per_page: int) -> ListPage:
     Raises:
         InputError: `page` is no number from 1.
     """
-    text = request.query_params.get("page", "1")
+    text = query_value(request, "page", "1")
     if not (text.isascii() and text.isdigit() and 0 < len(text) <= 9 and int(text) > 0):
         msg = f"page must be a number from 1, got {quote(text)}"
         raise InputError(msg)

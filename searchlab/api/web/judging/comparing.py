@@ -28,6 +28,7 @@ from searchlab.api.web.judging.grading import (
 from searchlab.api.web.judging.sessions import HumanJudge, address_pictures, judge_of
 from searchlab.api.web.templates import redirect, respond
 from searchlab.api.web.visitor import require_sign_in
+from searchlab.api.wire.parameters import query_value
 from searchlab.errors import InputError
 from searchlab.evaluation.judging.comparisons import open_comparison
 from searchlab.evaluation.judging.preferences import BlindComparison
@@ -55,8 +56,8 @@ async def _in_comparison(
 @get("/judge/{name:str}/compare")
 async def show_pair(request: AnyRequest) -> Response[bytes]:
     """Show two rankings for a query: the next open one, or the one at the place `n`."""
-    judge = judge_of(require_sign_in(request), request.query_params.get("judge", ""))
-    place = read_place(request.query_params.get("n"))
+    judge = judge_of(require_sign_in(request), query_value(request, "judge"))
+    place = read_place(query_value(request, "n"))
 
     def look(session: BlindComparison) -> dict[str, Any]:
         if place is not None:
@@ -107,7 +108,7 @@ async def judge_pair(request: AnyRequest) -> Response[bytes]:
 @get("/judge/{name:str}/outcome")
 async def show_outcome(request: AnyRequest) -> Response[bytes]:
     """Say which system the judge preferred; only once all is judged."""
-    judge = judge_of(require_sign_in(request), request.query_params.get("judge", ""))
+    judge = judge_of(require_sign_in(request), query_value(request, "judge"))
     title, outcome = await _in_comparison(request, judge, lambda session: session.outcome())
     return respond(
         request,

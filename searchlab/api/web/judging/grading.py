@@ -26,6 +26,7 @@ from searchlab.api.web.judging.sessions import (
 )
 from searchlab.api.web.templates import page_headers, redirect, respond
 from searchlab.api.web.visitor import require_sign_in
+from searchlab.api.wire.parameters import query_value
 from searchlab.errors import ConflictError, InputError, quote
 from searchlab.evaluation.judging.grading import Grading
 from searchlab.evaluation.judging.journal import Choice
@@ -63,8 +64,8 @@ async def in_session(
 async def show_one(request: AnyRequest) -> Response[bytes]:
     """Show one photo to grade: the next open one, or the one at the place `n`."""
     name = request.path_params["name"]
-    judge = judge_of(require_sign_in(request), request.query_params.get("judge", ""))
-    place = read_place(request.query_params.get("n"))
+    judge = judge_of(require_sign_in(request), query_value(request, "judge"))
+    place = read_place(query_value(request, "n"))
 
     def look(session: Grading) -> dict[str, Any]:
         if place is not None:
@@ -132,8 +133,8 @@ async def judge_one(request: AnyRequest) -> Response[bytes]:
 async def show_grid(request: AnyRequest) -> Response[bytes]:
     """Show the photos of one query: the next with an open photo, or the one of the number `q`."""
     name = request.path_params["name"]
-    judge = judge_of(require_sign_in(request), request.query_params.get("judge", ""))
-    wanted, part = (read_place(request.query_params.get(key)) for key in ("q", "part"))
+    judge = judge_of(require_sign_in(request), query_value(request, "judge"))
+    wanted, part = (read_place(query_value(request, key)) for key in ("q", "part"))
 
     def look(session: Grading) -> dict[str, Any]:
         queries = list(session.pool.places)

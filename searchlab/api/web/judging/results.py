@@ -19,6 +19,7 @@ from searchlab.api.web.judging.sessions import (
 )
 from searchlab.api.web.templates import page_headers, respond
 from searchlab.api.web.visitor import require_sign_in
+from searchlab.api.wire.parameters import query_value
 from searchlab.errors import NotFoundError, quote
 from searchlab.evaluation.datasets.folders import encode_queries
 from searchlab.evaluation.datasets.judgments import encode_qrels
@@ -50,7 +51,7 @@ class _Results:
 async def show_results(request: AnyRequest) -> Response[bytes]:
     """Show progress and agreement, where judges are far apart, and the files to take away."""
     visitor, sessions = require_sign_in(request), sessions_of(request)
-    judge = judge_of(visitor, request.query_params.get("judge", ""))
+    judge = judge_of(visitor, query_value(request, "judge"))
     name = request.path_params["name"]
     task, results = await services_of(request).in_database(_read, sessions, name, judge)
     picture, pool = address_pictures(request, "thumb"), task.pool
@@ -96,7 +97,7 @@ async def send_file(request: AnyRequest) -> Response[bytes]:
     """Send the judgments or the queries as a file."""
     require_sign_in(request)
     sessions, file = sessions_of(request), request.path_params["file"]
-    rule = request.query_params.get("rule", "median")
+    rule = query_value(request, "rule", "median")
     if file not in _FILES:
         msg = f"file must be one of {', '.join(_FILES)}, got {quote(file)}"
         raise NotFoundError(msg)

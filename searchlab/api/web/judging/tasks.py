@@ -15,6 +15,7 @@ from searchlab.api.web.judging.sessions import judge_of, sessions_of
 from searchlab.api.web.templates import redirect, respond
 from searchlab.api.web.visitor import Visitor, require_sign_in
 from searchlab.api.wire.errors import HttpProblem, is_out_of_room
+from searchlab.api.wire.parameters import query_value
 from searchlab.errors import ConflictError, ForbiddenError, InputError, QuotaError, quote
 from searchlab.evaluation.judging.comparisons import (
     ComparisonTask,
@@ -51,7 +52,7 @@ async def show_tasks(request: AnyRequest) -> Response[bytes]:
     """List the judging tasks, the newest first, with the visitor's own progress."""
     visitor, sessions = require_sign_in(request), sessions_of(request)
     library = services_of(request).live_library.library.folder
-    page = _number(request.query_params.get("page", "1"), "page", 1, 10**6)
+    page = _number(query_value(request, "page", "1"), "page", 1, 10**6)
 
     def read() -> tuple[list[dict[str, Any]], int, list[ComparisonTask]]:
         names = list_tasks(library)
@@ -80,7 +81,7 @@ async def show_task(request: AnyRequest) -> Response[bytes]:
     """Show what is to be judged, how, and how far the judges are."""
     visitor, sessions = require_sign_in(request), sessions_of(request)
     name = request.path_params["name"]
-    judge = judge_of(visitor, request.query_params.get("judge", ""))
+    judge = judge_of(visitor, query_value(request, "judge"))
 
     def read() -> dict[str, Any]:
         task = sessions.task(name)
