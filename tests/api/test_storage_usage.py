@@ -82,7 +82,7 @@ def test_a_count_is_answered_at_the_end_of_the_turn_not_when_the_meter_looks_aga
 def test_what_a_loop_left_behind_in_the_midst_of_its_turn_is_written(database, meter, clock):
     caller = caller_of(database)
     loop = asyncio.new_event_loop()
-    meter._put(_Count(caller, 9, None, loop, loop.create_future()))
+    meter._put(_Count(caller, 9, 1, None, loop, loop.create_future()))
     loop.close()
     run(meter.flush())
     assert used(database, caller, clock.now.date()) == 1
@@ -147,6 +147,22 @@ def test_a_refusal_says_what_to_do(database, meter):
     caller = caller_of(database)
     with pytest.raises(QuotaError, match="all used in 2024-02; wait for the next month"):
         run(meter.count(caller, limit=0))
+
+
+def test_several_searches_are_counted_together_or_not_at_all(database, meter, clock):
+    caller = caller_of(database)
+
+    async def search():
+        counts = (meter.count(caller, limit=7, searches=n) for n in (4, 5, 3, 1))
+        return await asyncio.gather(*counts, return_exceptions=True)
+
+    first, refused, last, too_late = run(search())
+    assert (first, last) == (4, 7)
+    assert "must have 5 left, got fewer in 2024-02" in str(refused)
+    assert isinstance(too_late, QuotaError)
+    today = clock.now.date()
+    assert used(database, caller, today) == 7
+    assert usage.read_of_key(database, caller.account_id, caller.key_id, today) == (7, 7)
 
 
 def test_a_smaller_plan_than_what_was_used_leaves_nothing_and_no_less(database, meter, clock):

@@ -43,6 +43,7 @@ Also = Callable[[Connection], None]
 class _Count:
     caller: Caller
     limit: int
+    searches: int
     also: Also | None
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[int]
@@ -97,20 +98,23 @@ class Meter:
         self._thread = threading.Thread(target=self._run, name="searchlab-meter", daemon=True)
         self._thread.start()
 
-    async def count(self, caller: Caller, *, limit: int, also: Also | None = None) -> int:
-        """Count one search; returns when it is committed.
+    async def count(
+        self, caller: Caller, *, limit: int, searches: int = 1, also: Also | None = None
+    ) -> int:
+        """Count searches, all or none of them; returns when that is committed.
 
         Args:
             caller: Who searched.
             limit: Most searches that the account may make in a month.
+            searches: How many there were.
             also: Called in the same transaction; if it raises, nothing is counted and its
                 exception is raised here.
 
         Returns:
-            The account's searches of this month, this one included.
+            The account's searches of this month, these included.
 
         Raises:
-            QuotaError: `limit` is used up; nothing is counted.
+            QuotaError: `limit` leaves no room for them; nothing is counted.
             DataError: The database cannot be written; nothing is counted.
             BusyError: The database does not answer, and the search may still be counted; or the
                 meter is closed.
@@ -118,7 +122,7 @@ class Meter:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[int] = loop.create_future()
         self.touch(caller)
-        self._put(_Count(caller, limit, also, loop, future))
+        self._put(_Count(caller, limit, searches, also, loop, future))
         return await self._wait_for(future)
 
     async def flush(self) -> None:
@@ -273,14 +277,16 @@ class Meter:
             by_account[item.caller.account_id].append(place)
         # In the same order in every process, so that no two of them deadlock.
         for account_id, places in sorted(by_account.items()):
-            most = self._counts.add_to_month(connection, account_id, month, len(places))
-            used[account_id] = most - len(places)
+            asked = sum(waiting[place].searches for place in places)
+            most = self._counts.add_to_month(connection, account_id, month, asked)
+            used[account_id] = most - asked
             for place in places:
                 item = waiting[place]
-                outcomes[place] = self._outcome(connection, item, used[account_id] + 1, month)
+                number = used[account_id] + item.searches
+                outcomes[place] = self._outcome(connection, item, number, month)
                 if isinstance(outcomes[place], int):
-                    used[account_id] += 1
-                    by_key[account_id, item.caller.key_id] += 1
+                    used[account_id] = number
+                    by_key[account_id, item.caller.key_id] += item.searches
             if used[account_id] != most:
                 self._counts.set_month(connection, account_id, month, used[account_id])
         self._counts.add_to_day(connection, today, by_key)
@@ -301,8 +307,10 @@ class Meter:
 
     def _outcome(self, connection: Connection, item: _Count, number: int, month: str) -> Outcome:
         if number > item.limit:
+            wanted = f"{item.searches:,} left, got fewer"
             msg = (
-                f"a plan of {item.limit:,} searches a month must have one left, got all used in "
+                f"a plan of {item.limit:,} searches a month must have "
+                f"{'one left, got all used' if item.searches == 1 else wanted} in "
                 f"{month}; wait for the next month (UTC), or change the plan"
             )
             return QuotaError(msg)

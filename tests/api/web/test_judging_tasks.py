@@ -2,8 +2,13 @@
 
 import pytest
 
+from searchlab.api.accounts.clock import utc_now
 from searchlab.api.accounts.keyring import Caller
-from searchlab.evaluation.judging.tasks import open_task
+from searchlab.api.accounts.plans import PLANS, Plan
+from searchlab.api.accounts.usage import look_up_used
+from searchlab.api.web.judging import tasks
+from searchlab.evaluation.judging.pools import pool_queries
+from searchlab.evaluation.judging.tasks import FOLDER, open_task
 from searchlab.search.queries import Query
 from tests.support import served_pages
 from tests.support.people import person
@@ -41,6 +46,41 @@ def test_a_task_pools_what_the_server_finds_and_counts_each_query(served, ann):
     first = engine.table.photo_ids(engine.rank(Query(text="red photo"), 4).rows)
     red = next(i for i, query in pool.queries.items() if query.text == "red photo")
     assert {pair.photo_id for pair in pool.pairs if pair.query_id == red} == set(first)
+
+
+def test_a_task_that_is_refused_counts_nothing(served, ann, monkeypatch):
+    sent = {"title": "Refused", "queries": QUERIES, "depth": 4}
+    used = read_used(served, ann)
+    monkeypatch.setattr(tasks, "MAX_PAIRS", 11)
+    answer = ann.post("/judge/new", data=sent)
+    assert answer.status_code == 422
+    assert "photos to grade must be at most 11, got 12" in answer.text
+    monkeypatch.undo()
+
+    def pool_while_another_takes_the_name(*args, **kwargs):
+        (served.library / FOLDER / "refused").mkdir(parents=True)
+        return pool_queries(*args, **kwargs)
+
+    monkeypatch.setattr(tasks, "pool_queries", pool_while_another_takes_the_name)
+    answer = ann.post("/judge/new", data=sent)
+    assert answer.status_code == 422
+    assert "which is taken" in answer.text
+    assert read_used(served, ann) == used
+
+
+def test_who_has_too_few_searches_left_is_told_how_long_to_wait(served, monkeypatch):
+    few = Plan(name="free", requests_per_month=2, similar_paged=False)
+    monkeypatch.setitem(PLANS, "free", few)
+    frugal = person(served, "frugal", plan="free")
+    answer = frugal.post("/judge/new", data={"title": "Too many", "queries": QUERIES, "depth": 4})
+    assert answer.status_code == 429
+    assert 1 <= int(answer.headers["retry-after"]) <= 31 * 86_400
+    assert read_used(served, frugal) == 0
+
+
+def read_used(served, browser):
+    """Read the searches of an account past what the server remembers."""
+    return look_up_used(served.database, browser.account_id, f"{utc_now():%Y-%m}")
 
 
 def usage_of(served, browser):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Sequence
 from typing import Any, Final
 
 from litestar import Request, Response, get, post
 
+from searchlab.api.accounts.rates import seconds_left_in_month
 from searchlab.api.accounts.values import storable
 from searchlab.api.http.context import caller_of, context_of, services_of
 from searchlab.api.web.forms import FormFields, read_form
@@ -17,6 +18,7 @@ from searchlab.api.web.visitor import Visitor, require_sign_in
 from searchlab.api.wire.errors import HttpProblem, is_out_of_room
 from searchlab.api.wire.parameters import query_value
 from searchlab.errors import ConflictError, ForbiddenError, InputError, QuotaError, quote
+from searchlab.evaluation.datasets.labelled import LabelledQuery
 from searchlab.evaluation.judging.comparisons import (
     ComparisonTask,
     list_comparisons,
@@ -119,12 +121,16 @@ async def make_task(request: AnyRequest) -> Response[bytes]:
     values = {name: form.first(name, default) for name, default in _DEFAULTS.items()}
     try:
         title = storable(values["title"].strip(), "title", least=1, most=MAX_TITLE)
-        library = services_of(request).live_library.library.folder
-        # Before anything is searched and counted.
-        await services_of(request).in_database(check_free, library, task_name(title))
-        pool = await _pool(request, form)
-        task = await services_of(request).in_database(
-            create_task, library, task_name(title), pool, title=title, made_by=visitor.account
+        services, name = services_of(request), task_name(title)
+        library = services.live_library.library.folder
+        await services.in_database(check_free, library, name)
+        queries = parse_queries(form.first("queries"))
+        pool = await _pool(request, form, queries)
+        # Again, since searching takes its time: what is refused must count nothing.
+        await services.in_database(check_free, library, name)
+        await _count(request, len(queries))
+        task = await services.in_database(
+            create_task, library, name, pool, title=title, made_by=visitor.account
         )
     except (InputError, ConflictError) as error:
         if is_out_of_room(error):
@@ -142,10 +148,9 @@ def _show_form(
     )
 
 
-async def _pool(request: AnyRequest, form: FormFields) -> Pool:
-    """Rank the queries as the API does, each counted as a search, and pool what is found."""
+async def _pool(request: AnyRequest, form: FormFields, queries: Sequence[LabelledQuery]) -> Pool:
+    """Rank the queries as the API does, and pool what is found; `_count` must follow."""
     services, context = services_of(request), context_of(request)
-    queries = parse_queries(form.first("queries"))
     depth = _number(form.first("depth", "10"), "photos of each query", 1, MAX_DEPTH)
     seed = _number(form.first("seed", "0"), "seed of the order", 0, 10**9)
     percent = _number(form.first("random", "0"), "% at random on top", 0, MAX_RANDOM_PERCENT)
@@ -155,18 +160,12 @@ async def _pool(request: AnyRequest, form: FormFields) -> Pool:
             "use `searchlab judge create` for more"
         )
         raise InputError(msg)
-    limit = context.plan.requests_per_month
-    if (context.used or 0) + len(queries) > limit:
+    if (context.used or 0) + len(queries) > context.plan.requests_per_month:
         raise _quota_exceeded(request, len(queries))
     engine = services.live_library.current.engine
     run: dict[str, list[str]] = {}
     for query in queries:  # one after the other, so that searches of others come between
         run |= await services.search_threads.run(rank_queries, engine, [query], depth=depth)
-    try:
-        meter, caller = services.meter, caller_of(request)
-        await asyncio.gather(*(meter.count(caller, limit=limit) for _ in queries))
-    except QuotaError:
-        raise _quota_exceeded(request, len(queries)) from None
 
     def pool() -> Pool:
         photo_ids = (
@@ -193,6 +192,15 @@ async def _pool(request: AnyRequest, form: FormFields) -> Pool:
     return pooled
 
 
+async def _count(request: AnyRequest, n_queries: int) -> None:
+    """Count each query as a search, all of them or none."""
+    meter, limit = services_of(request).meter, context_of(request).plan.requests_per_month
+    try:
+        await meter.count(caller_of(request), limit=limit, searches=n_queries)
+    except QuotaError:
+        raise _quota_exceeded(request, n_queries) from None
+
+
 def _quota_exceeded(request: AnyRequest, n_queries: int) -> HttpProblem:
     services_of(request).metrics.count_refusal("quota")
     plan = context_of(request).plan
@@ -200,7 +208,8 @@ def _quota_exceeded(request: AnyRequest, n_queries: int) -> HttpProblem:
         f"the plan {plan.name} allows {plan.requests_per_month:,} searches a month, and less than "
         f"{n_queries:,} are left; take fewer queries, or wait for the next month (UTC)"
     )
-    return HttpProblem(msg, "QUOTA_EXCEEDED")
+    wait = str(seconds_left_in_month())
+    return HttpProblem(msg, "QUOTA_EXCEEDED", headers={"Retry-After": wait})
 
 
 # -- deleting one -----------------------------------------------------------------------------
