@@ -9,10 +9,15 @@ import pytest
 from searchlab.api.accounts import issuing
 from searchlab.api.accounts.administration import create_account
 from searchlab.api.accounts.grants import list_grants, revoke_grant_of
-from searchlab.api.accounts.issuing import ACCESS_LIFE, create_code, redeem_code
+from searchlab.api.accounts.issuing import (
+    ACCESS_LIFE,
+    TooManyTokensError,
+    create_code,
+    redeem_code,
+)
 from searchlab.api.accounts.tables import oauth_tokens
 from searchlab.api.accounts.usage import read_keys
-from searchlab.errors import InputError, QuotaError
+from searchlab.errors import InputError
 from tests.support.grants import ASKED, RESOURCE, VERIFIER, consent
 
 SECOND = timedelta(seconds=1)
@@ -94,7 +99,9 @@ def test_an_app_cannot_fill_the_database_with_tokens(database, connect, renew, c
     token = connect().refresh_token
     for _ in range(2):
         token = renew(token).refresh_token
-    with pytest.raises(QuotaError, match="an app may have 3 access tokens that last"):
+    clock.now += ACCESS_LIFE - timedelta(seconds=90.5)
+    with pytest.raises(TooManyTokensError, match="an app may have 3 access tokens") as refused:
         renew(token)
-    clock.now += ACCESS_LIFE
+    assert refused.value.retry_after_s == 91
+    clock.now += timedelta(seconds=91)
     assert renew(token) is not None  # it was not used up, and nothing was ended

@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import math
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,6 +36,16 @@ MAX_LIVING = 100
 """Most access tokens of a grant that last, on all machines where its app runs."""
 CODE_PREFIX, ACCESS_PREFIX, REFRESH_PREFIX = "slc_", "sla_", "slr_"
 _LENGTH = 47
+
+
+class TooManyTokensError(QuotaError):
+    """An app has as many access tokens that last as it may.
+
+    Attributes:
+        retry_after_s: Seconds until the first of them ends.
+    """
+
+    retry_after_s: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +204,7 @@ def refresh(
 
     Raises:
         InputError: Less than `scopes` was allowed.
-        QuotaError: The grant has `MAX_LIVING` access tokens that last.
+        TooManyTokensError: The grant has `MAX_LIVING` access tokens that last.
     """
     if not _has_shape(token, REFRESH_PREFIX):
         return None
@@ -241,15 +252,18 @@ def refresh(
 def _check_living(connection: Connection, grant_id: str, now: datetime) -> None:
     """Refuse more tokens than an app can use, each of which takes room until it is forgotten."""
     table = oauth_tokens.c
-    count = sa.select(sa.func.count()).where(
+    living = sa.select(sa.func.count(), sa.func.min(table.expires_at)).where(
         table.grant_id == grant_id,
         table.expires_at > now,
         table.expires_at <= now + ACCESS_LIFE,
         table.replaced_at.is_(None),
     )
-    if (connection.scalar(count) or 0) >= MAX_LIVING:
+    n_living, first_end = connection.execute(living).one()
+    if n_living >= MAX_LIVING:
         msg = f"an app may have {MAX_LIVING} access tokens that last, got one more; use those"
-        raise QuotaError(msg)
+        error = TooManyTokensError(msg)
+        error.retry_after_s = max(1, math.ceil((first_end - now).total_seconds()))
+        raise error
 
 
 def _following(token: str, salt: bytes) -> str:

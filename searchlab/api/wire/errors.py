@@ -17,6 +17,7 @@ from searchlab import errors
 from searchlab.api.accounts.collections import FullError
 from searchlab.api.accounts.database import BusyError, UnstorableError
 from searchlab.api.accounts.file_watch import UnreachableDatabaseError
+from searchlab.api.accounts.issuing import TooManyTokensError
 from searchlab.api.accounts.replays import InFlightError
 from searchlab.api.wire.schema import Detail
 from searchlab.search.filters.photo_filter import PhotoFilter
@@ -293,7 +294,7 @@ def problem_of(error: Exception, *, method: str = "", path: str = "") -> HttpPro
     # Messages of server errors may name files and hosts, so they go to the log alone.
     message = KINDS[code].example if KINDS[code].status >= 500 else str(error)
     wait = {"Retry-After": "1"} if code in {"REQUEST_IN_FLIGHT", "OVERLOADED"} else {}
-    if isinstance(error, InFlightError):
+    if isinstance(error, InFlightError | TooManyTokensError):
         wait = {"Retry-After": str(error.retry_after_s)}
     return HttpProblem(message, code, headers=wait)
 

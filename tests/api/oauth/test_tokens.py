@@ -2,6 +2,7 @@
 
 import pytest
 
+from searchlab.api.accounts import issuing
 from tests.support.oauth_server import grant_of
 
 
@@ -93,6 +94,14 @@ def test_forms_are_small_plain_and_say_each_thing_once(make, what):
         answer = program.post(url, content=content, headers=form)
         assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
     assert program.get(url).status_code == 405
+
+
+def test_an_app_with_too_many_tokens_is_told_how_long_to_wait(make, monkeypatch):
+    monkeypatch.setattr(issuing, "MAX_LIVING", 1)
+    app = make()
+    answer = app.renew(app.connect()["refresh_token"])
+    assert (answer.status_code, answer.json()["error"]) == (429, "temporarily_unavailable")
+    assert 3_500 < int(answer.headers["retry-after"]) <= 3_600
 
 
 def test_who_sends_wrong_codes_must_wait(make):
