@@ -11,6 +11,7 @@ from searchlab.evaluation.judging.query_lists import parse_queries
 from searchlab.evaluation.judging.tasks import (
     create_task,
     delete_task,
+    eye_origins,
     list_tasks,
     open_task,
     task_name,
@@ -209,4 +210,4 @@ def test_judgments_are_merged_with_their_origin(task):
         task.grading(judge, pictures=picture).choose(grade)
     query_id, photo_id = task.pool.pairs[0]
     assert task.qrels("median") == {query_id: {photo_id: 1}}
-    assert task.origins("median") == {query_id: {photo_id: "eye"}}
+    assert eye_origins(task.qrels("median")) == {query_id: {photo_id: "eye"}}

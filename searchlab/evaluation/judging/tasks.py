@@ -122,15 +122,25 @@ class JudgingTask:
         Raises:
             InputError: The rule is unknown, or it leaves no judgment.
         """
-        qrels = merge_grades(self.grades(), rule=rule)
-        if not qrels:
-            msg = f"the rule {rule} must leave a judgment to export, got none; judge first"
-            raise InputError(msg)
-        return qrels
+        return merge_all(self.grades(), rule)
 
-    def origins(self, rule: str) -> dict[str, dict[str, str]]:
-        """Return where each judgment comes from: from people who looked, whichever rule merges."""
-        return {query: dict.fromkeys(grades, EYE) for query, grades in self.qrels(rule).items()}
+
+def merge_all(grades: Mapping[str, Mapping[Pair, int]], rule: str) -> dict[str, dict[str, int]]:
+    """Merge grades into judgments as `merge_grades` does, at least one.
+
+    Raises:
+        InputError: The rule is unknown, or it leaves no judgment.
+    """
+    qrels = merge_grades(grades, rule=rule)
+    if not qrels:
+        msg = f"the rule {rule} must leave a judgment to export, got none; judge first"
+        raise InputError(msg)
+    return qrels
+
+
+def eye_origins(qrels: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, str]]:
+    """Return where each judgment of a task comes from: from people who looked."""
+    return {query: dict.fromkeys(grades, EYE) for query, grades in qrels.items()}
 
 
 def journal_path(folder: Path, judge: str, owner: str) -> Path:

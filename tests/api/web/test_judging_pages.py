@@ -281,6 +281,30 @@ def test_nobody_reads_the_grades_of_others_for_photos_still_to_judge(served, ann
     assert "Far apart" not in carl.get(f"/judge/{task.name}/results").text
 
 
+def test_files_hold_what_the_page_shows_until_all_is_judged(served, ann, ben, task):
+    carl = person(served, "carl")
+    for place in (0, 1):
+        grade(ann, task, 3, place=place)
+    grade(ben, task, 0, place=0)
+
+    def rows(browser, file, **asked):
+        answer = browser.get(f"/judge/{task.name}/files/{file}", params=asked)
+        return answer.text.count("\n") if answer.status_code == 200 else answer.status_code
+
+    # Each table has a first line with the names of its columns.
+    files, note = ("grades.tsv", "qrels.tsv", "qrels.txt"), "Until you have judged all"
+    pages = [browser.get(f"/judge/{task.name}/results").text for browser in (ann, ben, carl)]
+    assert [note in page for page in pages] == [False, True, True]
+    assert [rows(ann, file) for file in files] == [4, 3, 2]
+    assert [rows(ben, file) for file in files] == [3, 2, 1]
+    assert [rows(carl, file) for file in files] == [1, 422, 422]
+    assert rows(ben, "grades.tsv", judge="another of the account") == 1
+    assert [rows(browser, "queries.tsv") for browser in (ann, ben, carl)] == [4, 4, 4]
+    for place in range(1, 12):
+        grade(ben, task, "skip", place=place)
+    assert [rows(ben, file) for file in files] == [4, 3, 2]
+
+
 def test_results_without_a_grade_say_so(ann, task):
     assert "Nobody has judged yet" in ann.get(f"/judge/{task.name}/results").text
     assert ann.get(f"/judge/{task.name}/files/qrels.tsv").status_code == 422

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ from searchlab.errors import NotFoundError, quote
 from searchlab.evaluation.datasets.folders import encode_queries
 from searchlab.evaluation.datasets.judgments import encode_qrels
 from searchlab.evaluation.judging.agreement import (
+    Grades,
     JudgeAgreement,
     agreement,
     disagreements,
@@ -31,7 +33,7 @@ from searchlab.evaluation.judging.agreement import (
 )
 from searchlab.evaluation.judging.merge import RULES, missed
 from searchlab.evaluation.judging.pools import Pair
-from searchlab.evaluation.judging.tasks import JudgingTask
+from searchlab.evaluation.judging.tasks import JudgingTask, eye_origins, merge_all
 
 AnyRequest = Request[Any, Any, Any]
 _WORST_SHOWN: Final = 24
@@ -75,12 +77,9 @@ async def show_results(request: AnyRequest) -> Response[bytes]:
 
 def _read(sessions: OpenSessions, name: str, judge: HumanJudge) -> tuple[JudgingTask, _Results]:
     task = sessions.task(name)
-    n_done = {journal.judge: len(journal.latest) for journal in task.journals()}
-    grades = task.grades()
-    mine = grades.get(judge.label, {})
-    is_done = n_done.get(judge.label, 0) >= len(task.pool)
-    # Whoever is still judging must not see what others gave to the photos that are left.
-    apart = [found for found in disagreements(grades) if is_done or found[0] in mine]
+    grades, n_done = task.grades(), _count_done(task)
+    shown = _shown_to(judge, task, grades, n_done)
+    apart = [found for found in disagreements(grades) if found[0] in shown]
     qrels = task.qrels("median") if grades else {}
     results = _Results(
         n_done={label: n for label, n in n_done.items() if n},
@@ -92,10 +91,26 @@ def _read(sessions: OpenSessions, name: str, judge: HumanJudge) -> tuple[Judging
     return task, results
 
 
+def _count_done(task: JudgingTask) -> dict[str, int]:
+    return {journal.judge: len(journal.latest) for journal in task.journals()}
+
+
+def _shown_to(
+    judge: HumanJudge, task: JudgingTask, grades: Grades, n_done: Mapping[str, int]
+) -> Collection[Pair]:
+    """Return the pairs for which a judge is shown what others gave.
+
+    Whoever is still judging must not see that of the photos that are left.
+    """
+    is_done = n_done.get(judge.label, 0) >= len(task.pool)
+    return frozenset(task.pool.pairs) if is_done else grades.get(judge.label, {})
+
+
 @get("/judge/{name:str}/files/{file:str}")
 async def send_file(request: AnyRequest) -> Response[bytes]:
-    """Send the judgments or the queries as a file."""
-    require_sign_in(request)
+    """Send the judgments or the queries as a file: all to the maker, as on the page to others."""
+    visitor = require_sign_in(request)
+    judge = judge_of(visitor, query_value(request, "judge"))
     sessions, file = sessions_of(request), request.path_params["file"]
     rule = query_value(request, "rule", "median")
     if file not in _FILES:
@@ -104,7 +119,15 @@ async def send_file(request: AnyRequest) -> Response[bytes]:
 
     def write() -> tuple[str, bytes]:
         task = sessions.task(request.path_params["name"])
-        return task.name, _encode(task, file, rule)
+        grades: Grades = task.grades()
+        if task.made_by != visitor.account:
+            shown = _shown_to(judge, task, grades, _count_done(task))
+            # A judge of whom nothing is left stays: `strict` asks that all have graded a photo.
+            grades = {
+                who: {pair: grade for pair, grade in given.items() if pair in shown}
+                for who, given in grades.items()
+            }
+        return task.name, _encode(task, grades, file, rule)
 
     name, content = await services_of(request).in_database(write)
     kind = "text/plain" if file.endswith(".txt") else "text/tab-separated-values"
@@ -112,22 +135,20 @@ async def send_file(request: AnyRequest) -> Response[bytes]:
     return Response(content, media_type=kind, headers=headers)
 
 
-def _encode(task: JudgingTask, file: str, rule: str) -> bytes:
+def _encode(task: JudgingTask, grades: Grades, file: str, rule: str) -> bytes:
     if file == "queries.tsv":
         return encode_queries(task.pool.queries.values())
     if file == "grades.tsv":
-        return _encode_grades(task)
-    as_tsv = file.endswith(".tsv")
-    return encode_qrels(task.qrels(rule), as_tsv=as_tsv, origins=task.origins(rule))
+        return _encode_grades(grades)
+    qrels = merge_all(grades, rule)
+    return encode_qrels(qrels, as_tsv=file.endswith(".tsv"), origins=eye_origins(qrels))
 
 
-def _encode_grades(task: JudgingTask) -> bytes:
+def _encode_grades(grades: Grades) -> bytes:
     rows = [("query_id", "photo_id", "judge", "relevance")]
-    for judge, grades in sorted(task.grades().items()):
+    for judge, given in sorted(grades.items()):
         label = " ".join(judge.split())  # a name may hold tabs and line breaks
-        rows += [
-            (pair.query_id, pair.photo_id, label, str(grades[pair])) for pair in sorted(grades)
-        ]
+        rows += [(pair.query_id, pair.photo_id, label, str(given[pair])) for pair in sorted(given)]
     return "".join("\t".join(row) + "\n" for row in rows).encode()
 
 
