@@ -87,9 +87,9 @@ def _fields(fields: tuple[str, ...] = FOUND_FIELDS) -> tuple[str, str]:
 async def _search(call: ToolCall) -> ToolAnswer:
     arguments = call.arguments
     own = convert(_Search, arguments, "arguments")
-    if own.cursor:  # models fill what they need not with an empty text
+    if own.cursor is not None:
         reply = await _next_page(call, own.cursor)
-    elif own.picture and own.photo_id:
+    elif own.picture is not None and own.photo_id is not None:
         msg = "search_photos must be given a picture or a photo_id, got both; leave one out"
         raise invalid(("arguments", "photo_id"), msg)
     elif own.picture is not None or own.photo_id is not None:

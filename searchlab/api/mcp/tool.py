@@ -57,24 +57,29 @@ class Tool:
         Their values are checked by the operation that they reach.
 
         Returns:
-            Those that are not null.
+            Those that are not null, nor an empty text for an argument that may be left out: models
+            fill what they need not with one.
 
         Raises:
             Invalid: Some are unknown or missing; lists all of them.
         """
-        known = self.arguments["properties"]
+        known, required = self.arguments["properties"], self.arguments["required"]
         wrong = []
         for name in arguments:
             if name not in known:
                 msg = f"an argument must be one of {', '.join(known)}, got {quote(name)}"
                 wrong.append(Detail(("arguments", name), msg, "unknown"))
-        for name in self.arguments.get("required", ()):
+        for name in required:
             if arguments.get(name) is None:
                 msg = f"{name} must be given, got none"
                 wrong.append(Detail(("arguments", name), msg, "missing"))
         if wrong:
             raise Invalid(wrong)
-        return {name: value for name, value in arguments.items() if value is not None}
+        return {
+            name: value
+            for name, value in arguments.items()
+            if value is not None and (value != "" or name in required)
+        }
 
 
 # -- schemas ----------------------------------------------------------------------------------

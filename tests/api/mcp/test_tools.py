@@ -198,6 +198,40 @@ def test_a_photo_of_nobody_known_is_by_nobody():
     assert describe_entry(entry) == 'photo_id a by "Ann", local'
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("picture", "photo_id", "cursor", "color_name", "color_hex", "orientation", "source"),
+        *("license_type", "photographer", "after_date", "sort_by", "limit", "per_page"),
+        *("score_threshold", "text_alpha", "color_tolerance", "show_pictures"),
+    ],
+)
+def test_an_empty_text_counts_as_left_out(modern, name):
+    expected = modern.data("search_photos", q="red")
+    assert modern.data("search_photos", q="red", **{name: ""})["photos"] == expected["photos"]
+
+
+def test_an_empty_text_counts_as_left_out_in_every_tool(server, modern):
+    photo_id = modern.data("search_photos", q="red", photo_id="")["photos"][0]["photo_id"]
+    by_photo = modern.data("search_photos", photo_id=photo_id, picture="", q="")["photos"]
+    assert by_photo == modern.data("search_photos", photo_id=photo_id)["photos"]
+    similar = modern.data("similar_photos", photo_id=photo_id, cursor="", limit="")["photos"]
+    assert similar == modern.data("similar_photos", photo_id=photo_id)["photos"]
+    assert modern.data("facets", facet="colors", start="")["values"]
+    assert modern.data("suggest_photographers", q="an", limit="")["photographers"]
+    assert set(modern.data("usage", months="", days="", by_key="")) == set(modern.data("usage"))
+    made = [
+        modern.data("create_collection", name="Empty", idempotency_key="", description="")
+        for _ in range(2)
+    ]
+    ids = [each["collection"]["id"] for each in made]
+    assert ids[0] != ids[1]
+    entry = {"collection_id": ids[0], "photo_id": photo_id, "idempotency_key": ""}
+    assert modern.data("add_to_collection", **entry)["entry"]["photo_id"] == photo_id
+    for collection_id in ids:
+        modern.data("delete_collection", collection_id=collection_id)
+
+
 def test_a_creation_that_is_repeated_with_its_idempotency_key_happens_once(server, tools):
     before = len(ask_api(server, "/collections")["data"])
     arguments = {"name": "Once", "idempotency_key": f"秋天 {tools.mode}"}
