@@ -321,6 +321,12 @@ def test_a_loader_of_schemathesis_reads_every_operation(document, operations):
     assert len([result.ok() for result in schema.get_all_operations()]) == len(operations)
 
 
+def test_links_of_the_document_lead_to_the_address_of_its_service(document):
+    placed = place_document(document, base_url="https://h.example/photos")
+    links = re.findall(r"\]\(([^)]*)\)", placed["info"]["description"])
+    assert links == [placed["externalDocs"]["url"]] == ["https://h.example/photos/docs/errors"]
+
+
 def test_the_document_is_encoded_once_for_every_address(document):
     encoded = EncodedDocument(document)
     for address in ("https://photos.example.org", 'http://"a\\b'):

@@ -72,8 +72,13 @@ Keys are made with `searchlab keys create` and sent in the header `x-api-key`.
 
 def place_document(document: dict[str, Any], *, base_url: str) -> dict[str, Any]:
     """Return a copy of a document that names the address of its service."""
-    errors = {"description": "Every error code", "url": f"{base_url}/docs/errors"}
-    return document | {"servers": [{"url": base_url}], "externalDocs": errors}
+    errors_at = f"{base_url}/docs/errors"
+    about = _ABOUT.replace("(/docs/errors)", f"({errors_at})")
+    return document | {
+        "servers": [{"url": base_url}],
+        "externalDocs": {"description": "Every error code", "url": errors_at},
+        "info": document["info"] | {"description": about},
+    }
 
 
 class EncodedDocument:
