@@ -30,6 +30,7 @@ from searchlab.api.http.decode_slots import DecodeSlots
 from searchlab.api.http.decoders import Decoders
 from searchlab.api.http.heads import App
 from searchlab.api.http.middleware import Middleware, require_key
+from searchlab.api.http.recent_secrets import RecentSecrets
 from searchlab.api.http.renditions import Renditions
 from searchlab.api.http.sends import Sends
 from searchlab.api.http.threads import Threads
@@ -183,6 +184,7 @@ def _open(settings: Settings, stack: AsyncExitStack) -> Services:
         meter=meter,
         rates=rates,
         wrong_keys=wrong_keys,
+        recent_secrets=RecentSecrets(),
         sign_in_rates=sign_in_rates,
         client_rates=client_rates,
         client_documents=ClientDocuments(),

@@ -1,12 +1,17 @@
 """Wrong keys are limited by address; requests without Host, and shortages, are clean errors."""
 
 import asyncio
+import functools
 import secrets
+import time
 
 import pytest
 from PIL import Image
 
+from searchlab.api.accounts.accounts import revoke_key
 from searchlab.api.accounts.rates import Rates
+from searchlab.api.http import recent_secrets
+from searchlab.api.http.recent_secrets import RecentSecrets
 from searchlab.api.wire.errors import problem_of
 from searchlab.config import Config
 from searchlab.library.ingest import index_photos
@@ -44,6 +49,40 @@ def test_who_guesses_keys_is_told_to_wait_and_nobody_else(served):
     assert guess(served, "203.0.113.8").status_code == 401
     assert guess(served, "203.0.113.8", served.key).status_code == 200
     assert guess(served, "203.0.113.7", served.key).status_code == 200
+
+
+def test_who_shares_an_address_with_a_guesser_is_not_shut_out(served, monkeypatch):
+    address = "203.0.113.30"
+    known, unseen = (
+        served.make_client(account="shared", name=name).headers["x-api-key"] for name in "ab"
+    )
+    services = served.app.services
+    # As with PostgreSQL, where each request asks the database; and as if no time passed.
+    monkeypatch.setattr(services.keys, "recall", lambda _secret: None)
+    frozen = functools.partial(services.wrong_keys.check, now=time.monotonic())
+    monkeypatch.setattr(services.wrong_keys, "check", frozen)
+    assert guess(served, address, known).status_code == 200
+    while guess(served, address).status_code == 401:
+        pass
+    assert [guess(served, address, known).status_code for _ in range(3)] == [200] * 3
+    assert guess(served, address, unseen).status_code == 429
+    # A key that is revoked is refused at once, and then is one wrong key like others.
+    revoke_key(served.database, known)
+    assert guess(served, address, known).status_code == 401
+    assert guess(served, address, known).status_code == 429
+
+
+def test_what_was_in_force_is_remembered_for_a_minute_and_of_a_bounded_number(monkeypatch):
+    monkeypatch.setattr(recent_secrets, "_MOST", 2)
+    recent = RecentSecrets()
+    for secret in ("a", "b", "a", "c"):
+        recent.note(secret, in_force=True)
+    assert [recent.has(secret) for secret in "abc"] == [True, False, True]
+    recent.note("a", in_force=False)
+    assert not recent.has("a")
+    monkeypatch.setattr(recent_secrets, "_RECENT_S", 0.0)
+    recent.note("c", in_force=True)
+    assert not recent.has("c")
 
 
 def guess_session(served, address, secret=None):

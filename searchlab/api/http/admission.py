@@ -63,6 +63,8 @@ async def look_up(
 ) -> Found | None:
     """Ask the database for the owner of a secret, unless the address has sent too many wrong ones.
 
+    What was in force a moment ago is asked for nevertheless.
+
     Args:
         services: The worker's.
         scope: ASGI scope of the request.
@@ -74,12 +76,13 @@ async def look_up(
     """
     address = services.proxies.client_of(scope)
     verdict = services.wrong_keys.check(address, take=False)
-    if not verdict.allowed:
+    if not (verdict.allowed or services.recent_secrets.has(secret)):
         services.metrics.count_refusal("guess")
         wait = retry_after(verdict.retry_after_s).decode()
         msg = "an address may send few wrong keys, got more; wait for Retry-After seconds"
         raise HttpProblem(msg, "RATE_LIMITED", headers={"Retry-After": wait})
     owner = await ask(services, find, secret)
+    services.recent_secrets.note(secret, in_force=owner is not None)
     if owner is None:
         services.wrong_keys.check(address)
     return owner

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from searchlab.api.http.client_waits import ClientWaits
     from searchlab.api.http.decode_slots import DecodeSlots
     from searchlab.api.http.decoders import Decoders
+    from searchlab.api.http.recent_secrets import RecentSecrets
     from searchlab.api.http.renditions import Renditions
     from searchlab.api.http.sends import Sends
     from searchlab.api.http.threads import Threads
@@ -124,6 +125,7 @@ class Services:
     meter: Meter
     rates: Rates
     wrong_keys: Rates
+    recent_secrets: RecentSecrets
     sign_in_rates: Rates
     client_rates: Rates
     client_documents: ClientDocuments
