@@ -116,6 +116,8 @@ def test_a_public_page_is_open_to_whoever_has_the_link_with_credits_to_copy(ann,
     page = stranger.page
     page.goto(address.replace("/collections/", "/c/"))
     assert page.locator(".photo").count() == 3
+    picture = page.locator(".photo").first.get_by_role("link").get_attribute("href")
+    assert page.request.get(picture).headers["content-type"].startswith("image/")
     page.get_by_role("button", name="Copy as HTML").click()
     page.get_by_role("button", name="Copied").wait_for()
     copied = page.evaluate("navigator.clipboard.readText()")

@@ -33,6 +33,7 @@ class Card(NamedTuple):
 
     Attributes:
         photo_id: Its identifier.
+        address: Where its picture leads.
         alt: What it shows.
         name: The beginning of `alt`, for the labels of its controls.
         width: In pixels.
@@ -47,6 +48,7 @@ class Card(NamedTuple):
     """
 
     photo_id: str
+    address: str
     alt: str
     name: str
     width: int
@@ -66,6 +68,7 @@ def make_cards(
     *,
     root: str,
     scores: Iterable[float] | None = None,
+    to_pages: bool = True,
 ) -> list[Card]:
     """Describe photos for the grid of `parts.html`.
 
@@ -74,19 +77,25 @@ def make_cards(
         rows: Rows of its table.
         root: Path that addresses of this server start with.
         scores: Relevance scores, 0 to 1; none are shown if left out.
+        to_pages: Whether pictures lead to the pages of their photos, which need a visitor; else to
+            themselves in full size.
     """
     photos = snapshot.engine.table.photos(rows)
     shown = [None] * len(photos) if scores is None else [round(100 * score) for score in scores]
     return [
-        _make_card(snapshot, photo, score, root) for photo, score in zip(photos, shown, strict=True)
+        _make_card(snapshot, photo, score, root, to_page=to_pages)
+        for photo, score in zip(photos, shown, strict=True)
     ]
 
 
-def _make_card(snapshot: ServedSnapshot, photo: Photo, score: int | None, root: str) -> Card:
+def _make_card(
+    snapshot: ServedSnapshot, photo: Photo, score: int | None, root: str, *, to_page: bool
+) -> Card:
     ratio = photo.width / photo.height
     width = round(_ROW_PX * min(max(ratio, LEAST_RATIO), MOST_RATIO))
     return Card(
         photo_id=photo.photo_id,
+        address=page_address(photo, root) if to_page else address_of(snapshot, photo, "full", root),
         alt=caption_of(photo),
         name=_shorten(caption_of(photo), _MOST_NAME),
         width=photo.width,
@@ -114,6 +123,11 @@ def _shorten(text: str, most: int) -> str:
 def credit_of(photo: Photo) -> str:
     """Return whom a photo is by."""
     return photo.photographer_full_name or photo.photographer_username or photo.source
+
+
+def page_address(photo: Photo, root: str) -> str:
+    """Return the address of a photo's page, which only a visitor may open."""
+    return f"{root}/photos/{photo.photo_id}"
 
 
 def address_of(snapshot: ServedSnapshot, photo: Photo, size: str, root: str) -> str:

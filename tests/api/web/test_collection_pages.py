@@ -8,8 +8,9 @@ import pytest
 from searchlab.api.accounts import collections
 from searchlab.api.accounts.collections import Collections
 from tests.support import served_pages
+from tests.support.apis import api
 from tests.support.people import hidden, person
-from tests.support.served_pages import HOSTILE
+from tests.support.served_pages import HOSTILE, make_library
 
 served = served_pages.served
 
@@ -56,6 +57,11 @@ def album(make, ann, photos):
 
 def cover(store, ann, number):
     return store.get(ann.account_id, number)["cover_photo_id"]
+
+
+def links_in(answer):
+    main = answer.text.partition("<main")[2].partition("</main>")[0]
+    return [html.unescape(link) for link in re.findall(r'<a\s[^>]*?href="([^"]+)"', main)]
 
 
 def ids(store, ann, number):
@@ -283,6 +289,27 @@ def test_a_public_page_needs_no_account_and_credits_every_photo(served, ann, alb
         assert html.escape(photo.attribution["html"], quote=False)[:20] in answer.text
     assert f"http://photos.test/c/{album}" in answer.text
     assert served.anonymous.get(f"/c/{album}/else.txt").status_code == 404
+
+
+def test_a_stranger_can_follow_every_link_of_a_public_page(served, ann, album, photos):
+    ann.post(f"/collections/{album}/edit", data={"name": "dunes", "is_public": "yes"})
+    links = links_in(served.anonymous.get(f"/c/{album}"))
+    assert len([link for link in links if link.startswith(f"/media/{photos[0]}/full?v=")]) == 1
+    assert {served.anonymous.get(link).status_code for link in links} == {200}
+    assert links_in(ann.get(f"/c/{album}")).count(f"/photos/{photos[0]}") == 2
+
+
+@pytest.mark.slow
+def test_a_credit_leads_a_stranger_to_the_photo_at_its_library(tmp_path):
+    library = make_library(tmp_path, 1, source_image_url="https://nasa.test/1")
+    with api(library) as server:
+        ann = person(server, "ann")
+        (photo_id,) = server.app.services.live_library.current.engine.table.photo_ids([0])
+        sent = {"photo_id": photo_id, "collection": "new", "name": "dunes"}
+        number = ann.post("/collections/add", data=sent).headers["location"].rpartition("/")[2]
+        ann.post(f"/collections/{number}/edit", data={"name": "dunes", "is_public": "yes"})
+        theirs, own = (links_in(one.get(f"/c/{number}")) for one in (server.anonymous, ann))
+        assert ("https://nasa.test/1" in theirs, "https://nasa.test/1" in own) == (True, False)
 
 
 def test_a_private_page_and_none_at_all_are_alike(served, ann, ben, album):

@@ -10,10 +10,12 @@ from litestar import Request
 
 from searchlab.api.http.context import context_of, services_of
 from searchlab.api.snapshots.live_library import ServedSnapshot
-from searchlab.api.web.grid import Card, are_remote, make_cards, sources_of
+from searchlab.api.web.grid import Card, are_remote, make_cards, page_address, sources_of
 from searchlab.api.web.templates import root_of
+from searchlab.api.web.visitor import visitor_of
 from searchlab.api.wire.parameters import query_value
 from searchlab.errors import InputError, NotFoundError, quote
+from searchlab.photos.photo import web_url
 
 AnyRequest = Request[Any, Any, Any]
 PHOTOS_A_PAGE: Final = 60
@@ -44,11 +46,18 @@ class Cover(NamedTuple):
 
 
 class Credit(NamedTuple):
-    """Whom a photo is by, as text and as HTML to copy; `photo_id` is empty if it is gone."""
+    """Whom a photo is by.
+
+    Attributes:
+        plain: As text to copy.
+        html: As HTML to copy.
+        address: The photo's page here for a visitor, and at its library for anybody else; empty
+            where there is none.
+    """
 
     plain: str
     html: str
-    photo_id: str
+    address: str
 
 
 def read_part(request: AnyRequest, n_entries: int, per_page: int) -> ListPage:
@@ -93,10 +102,15 @@ def contents_of(request: AnyRequest, collection: dict[str, Any]) -> dict[str, An
 
 
 def cards_of(request: AnyRequest, photo_ids: Sequence[str]) -> dict[str, Card]:
-    """Describe photos for a grid, by their ids; those that left the library are missing."""
+    """Describe photos for a grid, by their ids; those that left the library are missing.
+
+    A public collection needs no account, but the page of a photo does: without a visitor the
+    pictures lead to what anybody may open.
+    """
     snapshot = services_of(request).live_library.current
     rows = _rows(snapshot, photo_ids)
-    cards = make_cards(snapshot, list(rows.values()), root=root_of(request))
+    is_visited = visitor_of(request) is not None
+    cards = make_cards(snapshot, list(rows.values()), root=root_of(request), to_pages=is_visited)
     return dict(zip(rows, cards, strict=True))
 
 
@@ -122,19 +136,22 @@ def credits_of(request: AnyRequest, entries: Sequence[dict[str, Any]]) -> list[C
     snapshot = services_of(request).live_library.current
     rows = _rows(snapshot, [entry["photo_id"] for entry in entries])
     photos = snapshot.engine.table.photos(list(rows.values()))
-    attributions = {photo.photo_id: photo.attribution for photo in photos}
-    credits = [_credit(entry, attributions) for entry in entries]
-    return [credit for credit in credits if credit.plain]
+    is_visited, root = visitor_of(request) is not None, root_of(request)
+    credits = {
+        photo.photo_id: Credit(
+            photo.attribution["plain"],
+            photo.attribution["html"],
+            page_address(photo, root) if is_visited else web_url(photo.source_image_url),
+        )
+        for photo in photos
+    }
+    listed = [credits.get(entry["photo_id"]) or _saved_credit(entry) for entry in entries]
+    return [credit for credit in listed if credit.plain]
 
 
-def _credit(entry: dict[str, Any], attributions: dict[str, Any]) -> Credit:
-    photo_id = entry["photo_id"]
-    if photo_id not in attributions:
-        by = entry["photo_photographer"] or entry["photo_source"]
-        plain = f"Photo by {by}"
-        return Credit(plain, escape(plain), "")
-    attribution = attributions[photo_id]
-    return Credit(attribution["plain"], attribution["html"], photo_id)
+def _saved_credit(entry: dict[str, Any]) -> Credit:
+    plain = f"Photo by {entry['photo_photographer'] or entry['photo_source']}"
+    return Credit(plain, escape(plain), "")
 
 
 def _rows(snapshot: ServedSnapshot, photo_ids: Sequence[str]) -> dict[str, int]:
