@@ -35,7 +35,7 @@ from searchlab.api.accounts.issuing import (
 )
 from searchlab.api.accounts.keyring import Caller
 from searchlab.api.accounts.tables import METADATA, oauth_codes, oauth_grants, oauth_tokens
-from searchlab.api.accounts.usage import read_keys
+from searchlab.api.accounts.usage import UsageCounts, read_keys
 from searchlab.api.oauth.tokens import Tokens
 from searchlab.errors import InputError, NotFoundError
 from tests.support.databases import HOSTILE, run
@@ -287,13 +287,27 @@ def test_a_grant_is_a_line_of_usage_by_key(database, connect, tokens, meter, clo
         await meter.flush()
 
     run(search())
-    (line,) = read_keys(database, acme, clock.now.date())["keys"]
+    (line,) = read_keys(database, acme, clock.now)["keys"]
     assert (line["key_id"], line["name"]) == (caller.key_id, "Finder")
     assert line["requests_today"] == line["requests_this_month"] == 1
     assert line["last_used_at"] is not None
     assert list_grants(database, acme, clock=clock)[0].last_used_at == clock.now
     revoke_grant_of(database, acme, caller.key_id, clock=clock)
-    assert len(read_keys(database, acme, clock.now.date())["keys"]) == 1  # until the month ends
+    assert len(read_keys(database, acme, clock.now)["keys"]) == 1  # until the month ends
+
+
+def test_a_grant_that_has_expired_is_a_line_only_in_the_month_of_its_searches(
+    database, connect, tokens, clock, acme
+):
+    caller = tokens.resolve(connect().access_token, RESOURCE).caller
+    with database.writing() as connection:
+        searched = {(acme, caller.key_id): 1}
+        UsageCounts(database).add_to_day(connection, clock.now.date(), searched)
+        connection.execute(oauth_grants.update().values(expires_at=clock.now))
+    assert list_grants(database, acme, clock=clock) == []
+    assert len(read_keys(database, acme, clock.now)["keys"]) == 1
+    clock.now += timedelta(days=1)  # 1 March
+    assert read_keys(database, acme, clock.now)["keys"] == []
 
 
 def test_one_grant_too_many_ends_the_idlest(database, connect, clock, acme, monkeypatch):

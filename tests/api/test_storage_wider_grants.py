@@ -34,7 +34,7 @@ def test_an_app_that_asks_for_more_stays_one_grant_that_allows_all_of_it(
     assert grant.created_at == clock.now - SECOND
     found = [tokens.resolve(each.access_token, RESOURCE) for each in (first, second)]
     assert {each.grant_id for each in found} == {grant.grant_id}
-    assert len(read_keys(database, acme, clock.now.date())["keys"]) == 1
+    assert len(read_keys(database, acme, clock.now)["keys"]) == 1
 
 
 def test_tokens_of_before_go_on_allowing_what_they_did_and_no_more(connect, renew, tokens):

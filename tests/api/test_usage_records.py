@@ -4,7 +4,9 @@ from datetime import date
 
 from searchlab.api.accounts import usage
 from searchlab.api.accounts.accounts import revoke_key
+from searchlab.api.accounts.keyring import Caller
 from searchlab.api.accounts.tables import usage_days, usage_months
+from searchlab.api.accounts.visitors import PAGES_KEY
 from tests.support.metering import caller_of
 
 
@@ -73,7 +75,7 @@ def test_records_by_key_add_up_to_the_month_and_forget_idle_revoked_keys(databas
     fill(database, revoked, {date(2024, 2, 2): 5}, {})
     for gone in (revoked, idle):
         revoke_key(database, gone.key_id)
-    key_records = usage.read_keys(database, caller.account_id, clock.now.date())["keys"]
+    key_records = usage.read_keys(database, caller.account_id, clock.now)["keys"]
     shown = [
         (k["key_id"], k["name"], k["requests_this_month"], k["requests_today"]) for k in key_records
     ]
@@ -84,3 +86,21 @@ def test_records_by_key_add_up_to_the_month_and_forget_idle_revoked_keys(databas
     ]
     assert key_records[0]["last_used_at"] is None
     assert key_records[0]["created_at"].endswith("+00:00")
+
+
+def test_pages_are_a_record_by_key_in_a_month_in_which_they_were_searched(database, clock):
+    caller, other = caller_of(database), caller_of(database, account="beta")
+    pages, theirs = (Caller(each.account_id, PAGES_KEY, each.plan) for each in (caller, other))
+    fill(database, pages, {date(2024, 1, 31): 9}, {})
+    fill(database, theirs, {date(2024, 2, 29): 100}, {})
+    (key,) = usage.read_keys(database, caller.account_id, clock.now)["keys"]
+    assert key["key_id"] == caller.key_id
+    fill(database, pages, {date(2024, 2, 1): 2, date(2024, 2, 29): 3}, {})
+    fill(database, caller, {date(2024, 2, 29): 4}, {})
+    keys = {k["key_id"]: k for k in usage.read_keys(database, caller.account_id, clock.now)["keys"]}
+    assert set(keys) == {caller.key_id, "pages"}
+    assert keys["pages"]["name"] == "Pages in the browser"
+    assert (keys["pages"]["requests_this_month"], keys["pages"]["requests_today"]) == (5, 3)
+    assert keys["pages"]["created_at"].endswith("+00:00")
+    assert keys["pages"]["last_used_at"] is None
+    assert sum(key["requests_this_month"] for key in keys.values()) == 9

@@ -74,7 +74,7 @@ def is_connected(
     database: Database, grant_id: str, *, clock: Callable[[], datetime] = utc_now
 ) -> bool:
     """Say whether a grant lasts."""
-    mine = _lasting(clock()) & (oauth_grants.c.id == grant_id)
+    mine = are_lasting(clock()) & (oauth_grants.c.id == grant_id)
     query = sa.select(oauth_grants.c.id).where(mine)
     return database.look_up(lambda connection: connection.scalar(query)) is not None
 
@@ -83,7 +83,7 @@ def list_grants(
     database: Database, account_id: int, *, clock: Callable[[], datetime] = utc_now
 ) -> list[GrantRecord]:
     """List an account's grants that last, the newest first."""
-    lasting = _lasting(clock()) & (oauth_grants.c.account_id == account_id)
+    lasting = are_lasting(clock()) & (oauth_grants.c.account_id == account_id)
     query = _RECORDS.where(lasting).order_by(oauth_grants.c.created_at.desc(), oauth_grants.c.id)
     with database.reading() as connection:
         return [GrantRecord(**row) for row in connection.execute(query).mappings()]
@@ -98,7 +98,7 @@ def scopes_of_client(
     clock: Callable[[], datetime] = utc_now,
 ) -> list[str]:
     """List what a client may do already for an account, on this resource; empty if nothing."""
-    mine = _lasting(clock()) & (oauth_grants.c.account_id == account_id)
+    mine = are_lasting(clock()) & (oauth_grants.c.account_id == account_id)
     mine &= (oauth_grants.c.client_id == client_id) & (oauth_grants.c.resource == resource)
     query = sa.select(oauth_grants.c.scopes).where(mine)
     with database.reading() as connection:
@@ -140,7 +140,7 @@ def open_grant(connection: Connection, code: Any, now: datetime) -> str:
     # In line with whatever else connects apps to the account.
     account = sa.select(accounts.c.id).where(accounts.c.id == code.account_id)
     connection.execute(account.with_for_update(key_share=True))
-    same = (oauth_grants.c.account_id == code.account_id) & _lasting(now)
+    same = (oauth_grants.c.account_id == code.account_id) & are_lasting(now)
     same &= oauth_grants.c.client_id == code.client_id
     same &= oauth_grants.c.resource == code.resource
     query = sa.select(oauth_grants).where(same).order_by(oauth_grants.c.created_at.desc()).limit(1)
@@ -170,7 +170,7 @@ def open_grant(connection: Connection, code: Any, now: datetime) -> str:
 
 def make_room(connection: Connection, account_id: int, now: datetime) -> None:
     """End the grants of an account that were idle for longest, if it has too many for one more."""
-    mine = (oauth_grants.c.account_id == account_id) & _lasting(now)
+    mine = (oauth_grants.c.account_id == account_id) & are_lasting(now)
     latest = sa.func.coalesce(oauth_grants.c.last_used_at, oauth_grants.c.created_at).desc()
     newest = sa.select(oauth_grants.c.id).where(mine).order_by(latest).limit(MAX_GRANTS - 1)
     lasting = connection.scalars(newest).all()
@@ -183,7 +183,8 @@ def end_grants(connection: Connection, which: sa.ColumnElement[bool], now: datet
     return connection.execute(oauth_grants.update().where(lasting).values(revoked_at=now)).rowcount
 
 
-def _lasting(now: datetime) -> sa.ColumnElement[bool]:
+def are_lasting(now: datetime) -> sa.ColumnElement[bool]:
+    """Return the condition that a grant lasts: neither revoked nor unused for too long."""
     return oauth_grants.c.revoked_at.is_(None) & (oauth_grants.c.expires_at > now)
 
 

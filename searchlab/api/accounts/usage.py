@@ -11,7 +11,7 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import Connection
 
 from searchlab.api.accounts.database import Database
-from searchlab.api.accounts.grants import GRANT_PREFIX
+from searchlab.api.accounts.grants import GRANT_PREFIX, are_lasting
 from searchlab.api.accounts.tables import (
     accounts,
     api_keys,
@@ -20,6 +20,7 @@ from searchlab.api.accounts.tables import (
     usage_months,
 )
 from searchlab.api.accounts.values import as_timestamp, days_back, months_back
+from searchlab.api.accounts.visitors import PAGES_KEY, PAGES_NAME
 
 KEPT_DAYS = 90
 KEPT_MONTHS = 24
@@ -142,18 +143,23 @@ def read_days(database: Database, account_id: int, days: int, today: date) -> di
     return {"period_days": days, "records": records}
 
 
-def read_keys(database: Database, account_id: int, today: date) -> dict[str, Any]:
-    """Return the record of each valid key, and of the revoked ones that were used this month.
+def read_keys(database: Database, account_id: int, now: datetime) -> dict[str, Any]:
+    """Return the record of each key in force, and of those that ended and were used this month.
 
-    What the account has allowed a client stands there as a key, too. So the counts of the keys this
-    month add up to the account's.
+    What the account has allowed a client stands there as a key, too, and so do its pages, once they
+    were searched this month. So the counts of the keys this month add up to the account's.
     """
+    today = now.date()
     with database.reading() as connection:
         rows = [
             row
-            for table in (api_keys, oauth_grants)
-            for row in connection.execute(_of_keys(table, account_id, today))
+            for table, in_force in (
+                (api_keys, api_keys.c.revoked_at.is_(None)),
+                (oauth_grants, are_lasting(now)),
+            )
+            for row in connection.execute(_of_keys(table, in_force, account_id, today))
         ]
+        rows += connection.execute(_of_pages(account_id, today))
     keys = [
         {
             "key_id": row.id,
@@ -168,38 +174,49 @@ def read_keys(database: Database, account_id: int, today: date) -> dict[str, Any
     return {"keys": keys}
 
 
-def _of_keys(table: sa.Table, account_id: int, today: date) -> sa.Select[Any]:
+def _of_keys(
+    table: sa.Table, in_force: sa.ColumnElement[bool], account_id: int, today: date
+) -> sa.Select[Any]:
     of_key = (usage_days.c.key_id == table.c.id) & (usage_days.c.account_id == account_id)
-    this_month = usage_days.c.day.between(today.replace(day=1), today)
-    requests = sa.func.coalesce(sa.func.sum(usage_days.c.requests), 0)
-    of_today = sa.case((usage_days.c.day == today, usage_days.c.requests), else_=0)
     return (
         sa.select(
             *(table.c.id, table.c.name, table.c.created_at, table.c.last_used_at),
-            requests.label("this_month"),
-            sa.func.coalesce(sa.func.sum(of_today), 0).label("today"),
+            *_sums(today),
         )
-        .join_from(table, usage_days, of_key & this_month, isouter=True)
+        .join_from(table, usage_days, of_key & _of_month(today), isouter=True)
         .where(table.c.account_id == account_id)
         .group_by(table.c.id)
-        .having(table.c.revoked_at.is_(None) | (requests > 0))
+        .having(in_force | (sa.func.sum(usage_days.c.requests) > 0))
     )
 
 
-def read_of_key(database: Database, account_id: int, key_id: str, today: date) -> tuple[int, int]:
-    """Return the searches of this month and of today that count under an id of an account."""
+def _of_pages(account_id: int, today: date) -> sa.Select[Any]:
+    """Select the record of an account's pages, which are as old as it; none without a search."""
+    of_pages = (usage_days.c.key_id == PAGES_KEY) & (usage_days.c.account_id == accounts.c.id)
+    return (
+        sa.select(
+            sa.literal(PAGES_KEY).label("id"),
+            sa.literal(PAGES_NAME).label("name"),
+            accounts.c.created_at,
+            sa.null().label("last_used_at"),  # only days are kept of it
+            *_sums(today),
+        )
+        .join_from(accounts, usage_days, of_pages & _of_month(today))
+        .where(accounts.c.id == account_id)
+        .group_by(accounts.c.id)
+    )
+
+
+def _of_month(today: date) -> sa.ColumnElement[bool]:
+    return usage_days.c.day.between(today.replace(day=1), today)
+
+
+def _sums(today: date) -> tuple[sa.Label[Any], sa.Label[Any]]:
     of_today = sa.case((usage_days.c.day == today, usage_days.c.requests), else_=0)
-    query = sa.select(
-        sa.func.coalesce(sa.func.sum(usage_days.c.requests), 0),
-        sa.func.coalesce(sa.func.sum(of_today), 0),
-    ).where(
-        usage_days.c.account_id == account_id,
-        usage_days.c.key_id == key_id,
-        usage_days.c.day.between(today.replace(day=1), today),
+    return (
+        sa.func.coalesce(sa.func.sum(usage_days.c.requests), 0).label("this_month"),
+        sa.func.coalesce(sa.func.sum(of_today), 0).label("today"),
     )
-    with database.reading() as connection:
-        of_month, of_day = connection.execute(query).one()
-    return int(of_month), int(of_day)
 
 
 def _read_pairs(

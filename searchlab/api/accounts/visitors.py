@@ -13,7 +13,8 @@ from searchlab.api.accounts.tables import accounts
 from searchlab.errors import NotFoundError, quote
 
 PAGES_KEY = "pages"
-"""Stands in the usage by key for searches on pages, which need no key."""
+PAGES_NAME = "Pages in the browser"
+"""Stand in the usage by key for searches on pages, which need no key."""
 _REMEMBERED_S = 5.0
 
 

@@ -74,15 +74,18 @@ async def get_daily_usage(request: Request[Any, Any, Any]) -> Response[bytes]:
 @get(
     "/api/v1/usage/by-key",
     opt=Operation(
-        operation_id="getUsageByKey", summary="Searches by key of the account", data=UsageByKey
+        operation_id="getUsageByKey",
+        summary="Searches by key of the account",
+        description="Connected apps stand among the keys, and so do the pages of this server, as "
+        "`pages`, once they were searched this month. So the counts add up to the month's.",
+        data=UsageByKey,
     ).opt,
 )
 async def get_usage_by_key(request: Request[Any, Any, Any]) -> Response[bytes]:
     """Searches by key of the account."""
     services, account_id = services_of(request), caller_of(request).account_id
     await services.meter.flush()
-    today = utc_now().date()
-    record = await services.in_database(usage.read_keys, services.database, account_id, today)
+    record = await services.in_database(usage.read_keys, services.database, account_id, utc_now())
     return succeed(request, record)
 
 

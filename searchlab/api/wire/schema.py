@@ -308,7 +308,9 @@ class KeyUsage(msgspec.Struct, frozen=True, kw_only=True):
     key_id: Annotated[str, _describe(example="key_3f2a91c0d4b7")]
     name: Annotated[str, _describe(example="website")]
     created_at: Instant
-    last_used_at: Annotated[Instant | None, _describe("Null until the key is used.")]
+    last_used_at: Annotated[
+        Instant | None, _describe("Null until the key is used, and always for `pages`.")
+    ]
     requests_this_month: Count
     requests_today: Count
 

@@ -13,7 +13,7 @@ from searchlab.api.accounts.database import Database
 from searchlab.api.accounts.grants import GrantRecord, list_grants
 from searchlab.api.accounts.plans import PLANS, Plan
 from searchlab.api.accounts.sessions import SessionRecord, list_sessions
-from searchlab.api.accounts.visitors import PAGES_KEY, Visitor
+from searchlab.api.accounts.visitors import Visitor
 from searchlab.api.web.account.charts import Chart, bar_chart
 
 _DAYS, _MONTHS = 30, 12
@@ -53,13 +53,13 @@ class Overview:
     grants: Sequence[GrantRecord]
 
 
-def read_overview(database: Database, visitor: Visitor, today: datetime.date) -> Overview:
+def read_overview(database: Database, visitor: Visitor, now: datetime.datetime) -> Overview:
     """Read the overview of a visitor's account.
 
     Raises:
         DataError: The database cannot be reached.
     """
-    plan, account_id = PLANS[visitor.plan], visitor.account_id
+    plan, account_id, today = PLANS[visitor.plan], visitor.account_id, now.date()
     month = usage.read_month(database, account_id, today, limit=plan.requests_per_month)
     days = usage.read_days(database, account_id, _DAYS, today)["records"]
     months = usage.read_months(database, account_id, _MONTHS, today)["records"]
@@ -73,7 +73,7 @@ def read_overview(database: Database, visitor: Visitor, today: datetime.date) ->
         renews_on=(today.replace(day=1) + datetime.timedelta(days=32)).replace(day=1),
         days=bar_chart([(_day(record["date"]), record["requests"]) for record in days]),
         months=bar_chart([(_month(r["month"]), r["requests"]) for r in reversed(months)]),
-        by_key=_by_key(database, account_id, today),
+        by_key=_by_key(database, account_id, now),
         keys=[key for key in reversed(keys) if key.revoked_at is None],
         revoked=sorted(revoked, key=lambda key: str(key.revoked_at), reverse=True),
         sessions=list_sessions(database, account_id),
@@ -82,12 +82,10 @@ def read_overview(database: Database, visitor: Visitor, today: datetime.date) ->
 
 
 def _by_key(
-    database: Database, account_id: int, today: datetime.date
+    database: Database, account_id: int, now: datetime.datetime
 ) -> Sequence[tuple[str, int, int]]:
-    keys: list[dict[str, Any]] = usage.read_keys(database, account_id, today)["keys"]
+    keys: list[dict[str, Any]] = usage.read_keys(database, account_id, now)["keys"]
     rows = [(key["name"], key["requests_this_month"], key["requests_today"]) for key in keys]
-    pages = usage.read_of_key(database, account_id, PAGES_KEY, today)
-    rows.append(("Pages in the browser", *pages))
     return sorted((row for row in rows if row[1]), key=lambda row: -row[1])
 
 

@@ -99,8 +99,7 @@ async def _show(
         return redirect(request, sign_in_path("/account"), headers=PRIVATE)
     services = services_of(request)
     await services.meter.flush()  # so that a search a moment ago is seen
-    today = utc_now().date()
-    overview = await services.in_database(read_overview, services.database, visitor, today)
+    overview = await services.in_database(read_overview, services.database, visitor, utc_now())
     return respond(
         request,
         "account/account.html",
