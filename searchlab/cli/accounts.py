@@ -114,17 +114,21 @@ def close(data: Path, database_url: str | None, account: str, yes: bool) -> None
     """Delete an account with all that is its own.
 
     Its keys and sessions are refused from now on; its collections, judgments and usage are deleted.
-    None of it can be brought back.
+    None of it can be brought back. The judging tasks that it made stay, without its name.
     """
     from searchlab.api.accounts.administration import close_account, find_account
+    from searchlab.evaluation.judging.makers import forget_maker
     from searchlab.evaluation.judging.tasks import delete_journals
 
     with accounts_database(data, database_url) as database:
         record = find_account(database, account)
         if not yes:
             _confirm(record)
+        owner = str(record.account_id)
+        # First, as it may fail: then there still is an account that can be closed again.
+        forget_maker(data, owner, record.name)
         close_account(database, record.name)
-    delete_journals(data, str(record.account_id))
+    delete_journals(data, owner)
     click.echo(f"account {record.name} is closed, and all that was its own is deleted")
 
 

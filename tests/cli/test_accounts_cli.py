@@ -125,6 +125,15 @@ def test_closing_ends_keys_and_sessions_at_once(call, database):
     sessions.close()
 
 
+def test_closing_takes_the_name_off_the_judging_tasks_of_an_account(call, library):
+    call("create", "--account", "acme")
+    file = library / "judging" / "dunes" / "task.json"
+    file.parent.mkdir(parents=True)
+    file.write_text('{"title": "Dünen", "made_by": "acme", "owner": "1"}')
+    call("close", "--account", "acme", "--yes")
+    assert json.loads(file.read_text()) == {"title": "Dünen", "made_by": "", "owner": ""}
+
+
 @pytest.mark.parametrize(("answer", "is_closed"), [("acme", True), ("ACME", False), ("", False)])
 def test_whoever_closes_an_account_types_its_name(call, monkeypatch, answer, is_closed):
     module = sys.modules["searchlab.cli.accounts"]  # the package has a command of this name

@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from searchlab.errors import ConflictError, DataError, InputError, MismatchError, NotFoundError
+from searchlab.evaluation.judging.makers import forget_maker, is_made_by, list_made
 from searchlab.evaluation.judging.pools import pool_queries
 from searchlab.evaluation.judging.query_lists import parse_queries
 from searchlab.evaluation.judging.tasks import (
@@ -211,3 +212,47 @@ def test_judgments_are_merged_with_their_origin(task):
     query_id, photo_id = task.pool.pairs[0]
     assert task.qrels("median") == {query_id: {photo_id: 1}}
     assert eye_origins(task.qrels("median")) == {query_id: {photo_id: "eye"}}
+
+
+# -- makers -----------------------------------------------------------------------------------
+
+
+def without_number(task):
+    """Write a task as it was written before tasks kept the number of an account."""
+    file = task.folder / "task.json"
+    values = json.loads(file.read_text())
+    del values["owner"]
+    file.write_text(json.dumps(values))
+    return open_task(task.folder.parents[1], task.name)
+
+
+def test_a_maker_is_known_by_number_and_in_tasks_of_before_by_name(tmp_path, pool):
+    task = create_task(tmp_path, "dunes", pool, made_by="acme", owner="7")
+    task = open_task(tmp_path, task.name)
+    accounts = (("7", "acme"), ("8", "acme"), ("7", "beta"))
+    assert [is_made_by(task, *each) for each in accounts] == [True, False, True]
+    before = without_number(task)
+    assert [is_made_by(before, *each) for each in accounts] == [True, True, False]
+    here = create_task(tmp_path, "here", pool, made_by="command line")
+    assert not is_made_by(here, "7", "command line")
+
+
+def test_forgetting_a_maker_changes_nothing_else(tmp_path, pool):
+    for name in ("first", "second", "third"):
+        create_task(tmp_path, name, pool, made_by="acme", owner="7")
+    create_task(tmp_path, "other", pool, made_by="beta", owner="8")
+    without_number(open_task(tmp_path, "first"))
+    (tmp_path / "judging" / "third" / "task.json").write_text("{")
+    before, names = json.loads(read(tmp_path, "second")), list_tasks(tmp_path)
+    assert [each["task"] for each in list_made(tmp_path, "7", "acme")] == [
+        name for name in names if name in ("first", "second")
+    ]
+    forget_maker(tmp_path, "7", "acme")
+    assert json.loads(read(tmp_path, "second")) == before | {"made_by": "", "owner": ""}
+    assert open_task(tmp_path, "first").made_by == ""
+    assert open_task(tmp_path, "other").made_by == "beta"
+    assert (list_tasks(tmp_path), list_made(tmp_path, "7", "acme")) == (names, [])
+
+
+def read(library, name):
+    return (library / "judging" / name / "task.json").read_text()

@@ -14,7 +14,14 @@ from searchlab.api.http.context import services_of
 from searchlab.api.web.session_cookies import secret_of
 from searchlab.api.wire.errors import HttpProblem
 
-__all__ = ["Visitor", "find_visitor", "is_visitor_known", "require_sign_in", "visitor_of"]
+__all__ = [
+    "Visitor",
+    "find_visitor",
+    "forget_visitor",
+    "is_visitor_known",
+    "require_sign_in",
+    "visitor_of",
+]
 
 _KEY = "searchlab.visitor"
 
@@ -43,6 +50,11 @@ def visitor_of(request: ASGIConnection[Any, Any, Any, Any]) -> Visitor | None:
     """Return the visitor of a page; None for who is not signed in, and outside the pages."""
     visitor: Visitor | None = request.scope.get("state", {}).get(_KEY)
     return visitor
+
+
+def forget_visitor(request: ASGIConnection[Any, Any, Any, Any]) -> None:
+    """Let what is left of a request be nobody's, as its account is gone."""
+    request.scope.setdefault("state", {})[_KEY] = None
 
 
 def is_visitor_known(request: ASGIConnection[Any, Any, Any, Any]) -> bool:

@@ -1,6 +1,6 @@
 """JudgingTask: a pool that waits beside a library for its judges, and their journals.
 
-    DIR/judging/NAME/task.json              title, queries and pairs; never changed
+    DIR/judging/NAME/task.json              title, queries and pairs, which never change
     DIR/judging/NAME/journals/OWNER-HASH.jsonl   one for each judge, which only grows
 
 A task is made beside the others and then renamed into place, so there is a whole one or none.
@@ -40,6 +40,8 @@ SCHEMA: Final = 1
 FOLDER: Final = "judging"
 MAX_TITLE: Final = 200
 MAX_JUDGE: Final = 300
+LOCAL: Final = "local"
+"""Owner of what is made or judged on this machine, without an account."""
 EYE: Final = "eye"
 """Origin of a judgment that people made by looking at the picture."""
 
@@ -55,9 +57,10 @@ class JudgingTask:
     Attributes:
         folder: Its folder, whose name is the task's.
         title: Title for people.
-        made_by: Name of whoever made it.
+        made_by: Name of whoever made it; empty after their account was closed.
         made_at: When, ISO 8601 in UTC.
         pool: The pairs to grade.
+        owner: Number of the account that made it; empty in tasks of before, and after it closed.
     """
 
     folder: Path
@@ -65,13 +68,14 @@ class JudgingTask:
     made_by: str
     made_at: str
     pool: Pool
+    owner: str = ""
 
     @property
     def name(self) -> str:
         """The name in addresses and on the command line."""
         return self.folder.name
 
-    def grading(self, judge: str, *, pictures: Pictures, owner: str = "local") -> Grading:
+    def grading(self, judge: str, *, pictures: Pictures, owner: str = LOCAL) -> Grading:
         """Continue a judge's session, or begin one.
 
         Args:
@@ -84,7 +88,7 @@ class JudgingTask:
         """
         return Grading(self.pool, self.journal_of(judge, owner), judge=judge, pictures=pictures)
 
-    def journal_of(self, judge: str, owner: str = "local") -> Path:
+    def journal_of(self, judge: str, owner: str = LOCAL) -> Path:
         """Return the file of a judge, which need not exist yet.
 
         Raises:
@@ -170,7 +174,13 @@ def task_name(title: str) -> str:
 
 
 def create_task(
-    library: Path, name: str, pool: Pool, *, title: str = "", made_by: str = ""
+    library: Path,
+    name: str,
+    pool: Pool,
+    *,
+    title: str = "",
+    made_by: str = "",
+    owner: str = LOCAL,
 ) -> JudgingTask:
     """Put a pool beside a library for judges.
 
@@ -180,12 +190,13 @@ def create_task(
         pool: The pairs to grade.
         title: Title for people; the name if left out.
         made_by: Name of whoever makes it.
+        owner: Number of the account that makes it.
 
     Raises:
         ConflictError: There is one of this name.
         InputError: The name or the title cannot be one.
     """
-    return place_task(library, name, pool, title=title, made_by=made_by)
+    return place_task(library, name, pool, title=title, made_by=made_by, owner=owner)
 
 
 def place_task(
@@ -195,12 +206,13 @@ def place_task(
     *,
     title: str = "",
     made_by: str = "",
+    owner: str = LOCAL,
     more: Mapping[str, Any] | None = None,
 ) -> JudgingTask:
     """Do what `create_task` does, with more in the task's file."""
     title = title.strip() or name
     check_name(name, title)
-    task = JudgingTask(library / FOLDER / name, title, made_by, now(), pool)
+    task = JudgingTask(library / FOLDER / name, title, made_by, now(), pool, owner)
     place_folder(task.folder, "task.json", _as_json(task) | dict(more or {}))
     return task
 
@@ -334,6 +346,7 @@ def _as_json(task: JudgingTask) -> dict[str, Any]:
         "schema": SCHEMA,
         "title": task.title,
         "made_by": task.made_by,
+        "owner": task.owner,
         "made_at": task.made_at,
         "pool_id": pool.pool_id,
         "depth": pool.depth,
@@ -361,4 +374,5 @@ def _from_json(folder: Path, values: Mapping[str, Any]) -> JudgingTask:
     if pool.pool_id != values["pool_id"]:
         msg = f"pairs of pool {pool.pool_id} under the id {values['pool_id']!r}"
         raise ValueError(msg)
-    return JudgingTask(folder, values["title"], values["made_by"], values["made_at"], pool)
+    title, made_by, made_at = (values[name] for name in ("title", "made_by", "made_at"))
+    return JudgingTask(folder, title, made_by, made_at, pool, values.get("owner", ""))

@@ -19,7 +19,8 @@ from searchlab.api.web.account.pages import PRIVATE
 from searchlab.api.web.forms import read_form
 from searchlab.api.web.session_cookies import site_of
 from searchlab.api.web.templates import page_headers, respond
-from searchlab.api.web.visitor import require_sign_in
+from searchlab.api.web.visitor import Visitor, forget_visitor, require_sign_in
+from searchlab.evaluation.judging.makers import forget_maker, list_made
 from searchlab.evaluation.judging.tasks import delete_journals, journals_of
 
 AnyRequest = Request[Any, Any, Any]
@@ -30,7 +31,7 @@ async def export(request: AnyRequest) -> Response[bytes]:
     """Send all that is stored of the account, as a file."""
     visitor, services = require_sign_in(request), services_of(request)
     await services.meter.flush()
-    data = await services.in_database(_gather, services, visitor.account_id)
+    data = await services.in_database(_gather, services, visitor)
     name = quote(f"searchlab {visitor.account} {utc_now().date()}.json", safe="")
     disposition = f"attachment; filename=\"searchlab.json\"; filename*=UTF-8''{name}"
     headers = page_headers() | PRIVATE | {"Content-Disposition": disposition}
@@ -52,17 +53,20 @@ async def close(request: AnyRequest) -> Response[bytes]:
     typed = unicodedata.normalize("NFC", (await read_form(request)).first("confirm").strip())
     if typed != visitor.account:
         return respond(request, "account/close.html", status=422, headers=PRIVATE, refused=True)
-    await services.in_database(_delete, services, visitor.account, visitor.account_id)
+    await services.in_database(_delete, services, visitor)
+    forget_visitor(request)
     cookie = {"Set-Cookie": site_of(request).clear_cookie()}
     return respond(request, "account/closed.html", headers=PRIVATE | cookie, account=typed)
 
 
-def _gather(services: Services, account_id: int) -> dict[str, Any]:
-    paths = journals_of(services.settings.data, str(account_id))
-    return export_account(services.database, account_id) | {
+def _gather(services: Services, visitor: Visitor) -> dict[str, Any]:
+    library, owner = services.settings.data, str(visitor.account_id)
+    paths = journals_of(library, owner)
+    return export_account(services.database, visitor.account_id) | {
         "judgments": [
             {"task": path.parent.parent.name, "lines": _read_lines(path)} for path in paths
-        ]
+        ],
+        "judging_tasks": list_made(library, owner, visitor.account),
     }
 
 
@@ -77,9 +81,12 @@ def _parse(line: str) -> Any:
         return line
 
 
-def _delete(services: Services, account: str, account_id: int) -> None:
-    close_account(services.database, account)
-    delete_journals(services.settings.data, str(account_id))
+def _delete(services: Services, visitor: Visitor) -> None:
+    library, owner = services.settings.data, str(visitor.account_id)
+    # First, as it may fail: then there still is an account that can be closed again.
+    forget_maker(library, owner, visitor.account)
+    close_account(services.database, visitor.account)
+    delete_journals(library, owner)
 
 
 ROUTES: Final = [export, show_closing, close]

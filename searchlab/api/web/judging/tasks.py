@@ -25,6 +25,7 @@ from searchlab.evaluation.judging.comparisons import (
     open_comparison,
 )
 from searchlab.evaluation.judging.grading import GRADES
+from searchlab.evaluation.judging.makers import is_made_by
 from searchlab.evaluation.judging.pools import Pool, pool_queries, rank_queries
 from searchlab.evaluation.judging.query_lists import parse_queries
 from searchlab.evaluation.judging.tasks import (
@@ -130,7 +131,13 @@ async def make_task(request: AnyRequest) -> Response[bytes]:
         await services.in_database(check_free, library, name)
         await _count(request, len(queries))
         task = await services.in_database(
-            create_task, library, name, pool, title=title, made_by=visitor.account
+            create_task,
+            library,
+            name,
+            pool,
+            title=title,
+            made_by=visitor.account,
+            owner=str(visitor.account_id),
         )
     except (InputError, ConflictError) as error:
         if is_out_of_room(error):
@@ -235,13 +242,14 @@ async def _own_task(request: AnyRequest) -> JudgingTask:
     visitor, sessions = require_sign_in(request), sessions_of(request)
     task = await services_of(request).in_database(sessions.task, request.path_params["name"])
     if not _is_of(task, visitor):
-        msg = f"the task {task.name} may be deleted by {task.made_by} alone, who made it"
+        maker = task.made_by or "an account that was closed"
+        msg = f"the task {task.name} must be your own to be deleted, got one of {maker}"
         raise ForbiddenError(msg)
     return task
 
 
 def _is_of(task: JudgingTask, visitor: Visitor) -> bool:
-    return task.made_by == visitor.account
+    return is_made_by(task, str(visitor.account_id), visitor.account)
 
 
 def _summary(task: JudgingTask) -> dict[str, Any]:
