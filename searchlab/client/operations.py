@@ -280,8 +280,18 @@ def _entry(photo: str | Photo) -> dict[str, str]:
         return {"photo_id": photo}
     entry = {
         "photo_id": photo.photo_id,
-        "photo_thumbnail_url": photo.urls.thumb if photo.urls else "",
+        "photo_thumbnail_url": _lasting_thumbnail(photo),
         "photo_source": (photo.source or "")[: schema.MAX_PHOTO_TEXT],
         "photo_photographer": (photo.photographer_full_name or "")[: schema.MAX_PHOTO_TEXT],
     }
     return {name: value for name, value in entry.items() if value}
+
+
+def _lasting_thumbnail(photo: Photo) -> str:
+    """Return a photo's thumbnail at its library; empty where the server itself has the picture.
+
+    The server moves, and its pictures change: without a link it fills in the current one.
+    """
+    url = photo.urls.thumb if photo.urls else ""
+    is_its_own = f"/media/{photo.photo_id}/" in url.partition("?")[0]
+    return "" if is_its_own or len(url) > schema.MAX_ADDRESS else url

@@ -120,12 +120,35 @@ def test_a_photo_is_added_with_its_credit_and_an_id_by_itself(connect):
         "photo_source": "unsplash",
         "photo_photographer": "Ann Lee",
     }
+    # At the library, of another photo, and just short enough.
+    kept = f"https://example.org/media/p2/thumb?of=/media/p1/&{'x' * 2000}"[:2000]
+    client.add_photo(7, msgspec.convert(PHOTO | {"urls": PHOTO["urls"] | {"thumb": kept}}, Photo))
+    assert json.loads(server.last.content)["photo_thumbnail_url"] == kept
     client.add_photo(7, Photo(photo_id="p2", photographer_full_name="a" * 400))
     assert len(json.loads(server.last.content)["photo_photographer"]) == 255
     client.add_photo(7, Photo(photo_id="p2"))
     assert json.loads(server.last.content) == {"photo_id": "p2"}
     client.add_photo(7, "p3")
     assert json.loads(server.last.content) == {"photo_id": "p3"}
+
+
+@pytest.mark.parametrize(
+    "thumb",
+    [
+        "http://photos.example.org/media/p1/thumb?v=0a1b2c3d",
+        "https://old.example.org/photos/media/p1/thumb",
+        f"https://example.org/{'x' * 1981}",
+    ],
+)
+def test_a_photo_is_added_without_a_thumbnail_that_does_not_last_or_fit(connect, thumb):
+    server = Server(success(ENTRY))
+    urls = PHOTO["urls"] | {"thumb": thumb}
+    connect(server).add_photo(7, msgspec.convert(PHOTO | {"urls": urls}, Photo))
+    assert json.loads(server.last.content) == {
+        "photo_id": "p1",
+        "photo_source": "unsplash",
+        "photo_photographer": "Ann Lee",
+    }
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,9 @@ from searchlab.api.accounts.clock import utc_now
 from searchlab.api.accounts.database import Database
 from searchlab.api.accounts.tables import accounts, collection_photos, collections
 from searchlab.api.accounts.values import MAX_ID, as_timestamp, is_storable, storable
-from searchlab.api.wire.schema import MAX_DESCRIPTION, MAX_NAME, MAX_PHOTO_TEXT
+from searchlab.api.wire.schema import MAX_ADDRESS, MAX_DESCRIPTION, MAX_NAME, MAX_PHOTO_TEXT
 from searchlab.errors import ConflictError, ForbiddenError, NotFoundError, quote
 
-MAX_ADDRESS = 2000
 MAX_COLLECTIONS = 1_000
 MAX_PHOTOS = 2_000
 """Most collections per account, and photos per collection, since lists are not paged."""

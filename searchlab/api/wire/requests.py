@@ -10,8 +10,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from searchlab.api.accounts.collections import MAX_ADDRESS
-from searchlab.api.wire.schema import MAX_DESCRIPTION, MAX_NAME, MAX_PHOTO_TEXT
+from searchlab.api.wire.schema import MAX_ADDRESS, MAX_DESCRIPTION, MAX_NAME, MAX_PHOTO_TEXT
 from searchlab.photos.colors import DEFAULT_TOLERANCE, FAMILY_NAMES, MAX_TOLERANCE
 from searchlab.photos.photo import ORIENTATIONS
 from searchlab.search.queries import (

@@ -19,6 +19,8 @@ MAX_DESCRIPTION = 1000
 """Most characters of a collection's name and description."""
 MAX_PHOTO_TEXT = 255
 """Most characters of a saved photo's source and photographer."""
+MAX_ADDRESS = 2000
+"""Most characters of the link to its thumbnail."""
 
 # The same names as in `photos.colors`, as a test checks; importing that would load NumPy.
 # fmt: off
