@@ -21,7 +21,7 @@ from searchlab.api.accounts.administration import (
     list_accounts,
 )
 from searchlab.api.accounts.apps import propose_app_id, register_app
-from searchlab.api.accounts.collections import Collections
+from searchlab.api.accounts.collections import Collections, FullError
 from searchlab.api.accounts.export import export_account
 from searchlab.api.accounts.issuing import Consent, challenge_of, create_code, redeem_code
 from searchlab.api.accounts.keyring import Caller, KeyRing
@@ -30,7 +30,7 @@ from searchlab.api.accounts.replays import Attempt, Replays
 from searchlab.api.accounts.sessions import Sessions, create_link, sign_in
 from searchlab.api.accounts.tables import METADATA, accounts, api_keys, usage_days, usage_months
 from searchlab.errors import ConflictError, InputError, NotFoundError
-from tests.support.databases import HOSTILE, run
+from tests.support.databases import HOSTILE, lock_account, run
 
 
 def fill(database, account, clock):
@@ -204,6 +204,23 @@ def test_a_form_adds_one_key_and_its_account_revokes_it(database, clock):
     with pytest.raises(NotFoundError):
         revoke_key_of(database, first, "key_\0", clock=clock)
     keys.close()
+
+
+def test_of_two_who_make_the_last_key_one_does(database, clock, monkeypatch):
+    monkeypatch.setattr("searchlab.api.accounts.accounts.MAX_KEYS", 1)
+    account_id = create_account(database, "acme", clock=clock).account_id
+    made = {"id": "key_1", "account_id": account_id, "name": "first", "hint": "sl_1"}
+    with ThreadPoolExecutor(1) as pool:
+        with lock_account(database, account_id) as connection:
+            key_id = propose_key_id()
+            second = pool.submit(add_key, database, account_id, name="second", key_id=key_id)
+            with pytest.raises(TimeoutError):
+                second.result(0.5)
+            values = made | {"secret_sha256": b"1", "created_at": clock.now}
+            connection.execute(api_keys.insert().values(values))
+        with pytest.raises(FullError, match="at most 1 keys, got one more; revoke one first"):
+            second.result(30)
+    assert counts(database)["api_keys"] == 1
 
 
 def test_every_table_belongs_to_an_account_or_goes_with_one_that_does():

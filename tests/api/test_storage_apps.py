@@ -1,6 +1,21 @@
 """Apps that are registered: by their owners for good, by themselves for a while."""
 
-from searchlab.api.accounts.apps import UNUSED_LIFE, find_client, note_consent, register_client
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from searchlab.api.accounts.apps import (
+    UNUSED_LIFE,
+    find_client,
+    list_apps,
+    note_consent,
+    propose_app_id,
+    register_app,
+    register_client,
+)
+from searchlab.api.accounts.tables import oauth_clients
+from searchlab.errors import InputError
+from tests.support.databases import lock_account
 
 REDIRECT = "https://app.test/back"
 
@@ -34,3 +49,18 @@ def test_who_registers_thousands_keeps_nobody_out_and_takes_no_app_away(
     for name in ("newer", "newest"):
         note_consent(database, made[name], clock=clock)
     assert register_client(database, name="one more", **form) is None
+
+
+def test_of_two_who_register_the_last_app_one_does(database, clock, acme, monkeypatch):
+    monkeypatch.setattr("searchlab.api.accounts.apps.MAX_APPS", 1)
+    form = {"redirect_uris": [REDIRECT], "client_id": propose_app_id()}
+    first = {"id": "app_1", "name": "first", "redirect_uris": REDIRECT, "created_at": clock.now}
+    with ThreadPoolExecutor(1) as pool:
+        with lock_account(database, acme) as connection:
+            second = pool.submit(register_app, database, acme, name="second", **form)
+            with pytest.raises(TimeoutError):
+                second.result(0.5)
+            connection.execute(oauth_clients.insert().values(account_id=acme, **first))
+        with pytest.raises(InputError, match="at most 1 apps, got one more; delete one first"):
+            second.result(30)
+    assert [app.name for app in list_apps(database, acme)] == ["first"]

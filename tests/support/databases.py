@@ -160,3 +160,12 @@ def add_account(connection, name, plan="free"):
 def account_names(database):
     with database.reading() as connection:
         return list(connection.scalars(sa.select(accounts.c.name).order_by(accounts.c.id)))
+
+
+@contextmanager
+def lock_account(database, account_id):
+    """Hold a transaction that has locked an account, as whatever counts what belongs to it does."""
+    account = sa.select(accounts.c.id).where(accounts.c.id == account_id)
+    with database.writing() as connection:
+        connection.execute(account.with_for_update())
+        yield connection

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from searchlab.api.accounts.clock import utc_now
+from searchlab.api.accounts.collections import FullError
 from searchlab.api.accounts.database import Database
 from searchlab.api.accounts.keyring import SECRET_PREFIX, change_access, hash_secret, is_secret
 from searchlab.api.accounts.tables import accounts, api_keys
@@ -23,6 +24,8 @@ from searchlab.errors import ConflictError, InputError, NotFoundError, quote
 PLAN_NAMES = ("free", "starter", "growth", "scale")
 DEFAULT_PLAN = PLAN_NAMES[0]
 MAX_NAME = 100
+MAX_KEYS = 100
+"""Most keys in force that an account may make by itself."""
 _HINT_LENGTH = 9
 _KEY_ID = re.compile(r"key_[0-9a-f]{16}")
 
@@ -128,6 +131,7 @@ def add_key(
     Raises:
         InputError: The name is malformed, or the id is none of ours.
         ConflictError: There is a key with this id.
+        FullError: The account has `MAX_KEYS` already.
         NotFoundError: The account was closed.
     """
     name = check_visible(name, "name")
@@ -135,10 +139,17 @@ def add_key(
         msg = f"key_id must be one that the form was given, got {quote(key_id)}"
         raise InputError(msg)
     with change_access(database) as connection:
-        row = connection.execute(_ACCOUNT.where(accounts.c.id == account_id)).one_or_none()
+        # Lock the account, so that no other transaction counts before this key exists.
+        mine = _ACCOUNT.where(accounts.c.id == account_id)
+        row = connection.execute(mine.with_for_update()).one_or_none()
         if row is None:
             msg = "the account must exist, got one that was closed"
             raise NotFoundError(msg)
+        in_force = (api_keys.c.account_id == account_id) & api_keys.c.revoked_at.is_(None)
+        count = sa.select(sa.func.count()).select_from(api_keys).where(in_force)
+        if (connection.scalar(count) or 0) >= MAX_KEYS:
+            msg = f"an account must have at most {MAX_KEYS} keys, got one more; revoke one first"
+            raise FullError(msg)
         return _add_key(database, connection, row, name, clock(), key_id)
 
 

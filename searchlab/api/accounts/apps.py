@@ -21,7 +21,7 @@ from searchlab.api.accounts.clock import utc_now
 from searchlab.api.accounts.database import Database
 from searchlab.api.accounts.grants import end_grants_of_client
 from searchlab.api.accounts.keyring import change_access
-from searchlab.api.accounts.tables import oauth_clients
+from searchlab.api.accounts.tables import accounts, oauth_clients
 from searchlab.api.accounts.values import is_storable
 from searchlab.errors import ConflictError, InputError, NotFoundError, quote
 
@@ -95,6 +95,9 @@ def register_app(
         expires_at=None,
     )
     with database.writing() as connection:
+        # Lock the account, so that no other transaction counts before this app exists.
+        mine = accounts.c.id == account_id
+        connection.execute(sa.select(accounts.c.id).where(mine).with_for_update())
         if _count(connection, oauth_clients.c.account_id == account_id) >= MAX_APPS:
             msg = f"an account must have at most {MAX_APPS} apps, got one more; delete one first"
             raise InputError(msg)

@@ -17,7 +17,6 @@ from searchlab.api.accounts.collections import Collections
 from searchlab.api.accounts.export import EXPORTED
 from searchlab.api.accounts.sessions import create_link, list_sessions, sign_in
 from searchlab.api.accounts.tables import METADATA
-from searchlab.api.web.account import pages
 from searchlab.api.web.account.charts import bar_chart
 from searchlab.client import Client
 from searchlab.errors import NotFoundError
@@ -140,7 +139,7 @@ def test_a_revoked_key_is_refused_at_once(served, browser):
 
 
 def test_an_account_makes_so_many_keys_and_no_more(served, browser, monkeypatch):
-    monkeypatch.setattr(pages, "MAX_KEYS", 1)
+    monkeypatch.setattr(storage, "MAX_KEYS", 1)
     make_key(browser)
     form = {"name": "b", "key_id": key_id_of(browser)}
     assert browser.post("/account/keys", data=form).status_code == 403

@@ -8,9 +8,8 @@ from typing import Any, Final
 from litestar import Request, Response, get, post
 from litestar.params import FromPath
 
-from searchlab.api.accounts.accounts import add_key, list_keys, propose_key_id, revoke_key_of
+from searchlab.api.accounts.accounts import add_key, propose_key_id, revoke_key_of
 from searchlab.api.accounts.clock import utc_now
-from searchlab.api.accounts.collections import FullError
 from searchlab.api.accounts.sessions import end_sessions
 from searchlab.api.http.context import services_of
 from searchlab.api.oauth.redirects import host_of
@@ -25,8 +24,6 @@ from searchlab.errors import InputError
 
 AnyRequest = Request[Any, Any, Any]
 
-MAX_KEYS: Final = 100
-"""Most keys in force that an account may make by itself."""
 PRIVATE: Final = {"Cache-Control": "no-store"}
 _DONE: Final = {
     "revoked": "The key is revoked. Requests with it are refused from now on.",
@@ -46,10 +43,6 @@ async def create_key(request: AnyRequest) -> Response[bytes]:
     """Create a key, and show it this once."""
     visitor, services = require_sign_in(request), services_of(request)
     form = await read_form(request)
-    keys = await services.in_database(list_keys, services.database, visitor.account)
-    if sum(key.revoked_at is None for key in keys) >= MAX_KEYS:
-        msg = f"an account must have at most {MAX_KEYS} keys, got one more; revoke one first"
-        raise FullError(msg)
     name = form.first("name").strip()
     try:
         record, secret = await services.in_database(
