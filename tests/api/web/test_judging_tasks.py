@@ -1,5 +1,7 @@
 """Tasks for judging are made by a form: what fits, what is counted, what is said above it."""
 
+import re
+
 import pytest
 
 from searchlab.api.accounts.clock import utc_now
@@ -7,6 +9,8 @@ from searchlab.api.accounts.keyring import Caller
 from searchlab.api.accounts.plans import PLANS, Plan
 from searchlab.api.accounts.usage import look_up_used
 from searchlab.api.web.judging import tasks
+from searchlab.evaluation.datasets.labelled import LabelledQuery
+from searchlab.evaluation.judging.comparisons import create_comparison
 from searchlab.evaluation.judging.pools import pool_queries
 from searchlab.evaluation.judging.tasks import FOLDER, open_task
 from searchlab.search.queries import Query
@@ -128,3 +132,20 @@ def test_a_task_that_the_quota_does_not_allow_counts_nothing(served):
     assert (answer.status_code, usage_of(served, poor)) == (429, used)
     assert "<h1>This month&#39;s searches are used up</h1>" in answer.text
     assert "whoever runs this server changes plans" in answer.text
+
+
+def test_every_comparison_is_reached_page_by_page(served, ann, monkeypatch):
+    monkeypatch.setattr(tasks, "COMPARISONS_A_PAGE", 2)
+    query = LabelledQuery("q1", "en", "test", text="red")
+    runs = {"one": {"q1": ["x", "y"]}, "other": {"q1": ["y", "x"]}}
+    names = {f"compared-{number}" for number in range(5)}
+    for name in names:
+        create_comparison(served.library, name, [query], runs)
+    shown, address = [], "/judge"
+    while address:
+        page = ann.get(address).text
+        shown.append(re.findall(r"/judge/([^/\"]+)/compare", page))
+        address = next(iter(re.findall(r'href="([^"]+)"><span>Older<', page)), "")
+    assert [len(part) for part in shown] == [2, 2, 1]
+    assert {name for part in shown for name in part} == names
+    assert "Older" not in ann.get("/judge?page=9").text

@@ -41,7 +41,7 @@ from searchlab.evaluation.results import system_name
 
 AnyRequest = Request[Any, Any, Any]
 TASKS_A_PAGE: Final = 20
-COMPARISONS_SHOWN: Final = 50
+COMPARISONS_A_PAGE: Final = 50
 MAX_QUERIES: Final = 500
 _MAX_TASK_BYTES: Final = 2**20
 MAX_DEPTH: Final = 100
@@ -52,20 +52,25 @@ _DEFAULTS: Final = {"title": "", "queries": "", "depth": "10", "random": "0", "s
 
 @get("/judge")
 async def show_tasks(request: AnyRequest) -> Response[bytes]:
-    """List the judging tasks, the newest first, with the visitor's own progress."""
+    """List the tasks and the comparisons, the newest first, with the visitor's own progress.
+
+    Both lists are paged together: a page that is behind the end of one shows the other alone.
+    """
     visitor, sessions = require_sign_in(request), sessions_of(request)
     library = services_of(request).live_library.library.folder
     page = _number(query_value(request, "page", "1"), "page", 1, 10**6)
 
     def read() -> tuple[list[dict[str, Any]], int, list[ComparisonTask]]:
         names = list_tasks(library)
+        compared = list_comparisons(library)
         shown = names[(page - 1) * TASKS_A_PAGE : page * TASKS_A_PAGE]
+        side_by_side = compared[(page - 1) * COMPARISONS_A_PAGE : page * COMPARISONS_A_PAGE]
         judge = judge_of(visitor, "")
         tasks = [sessions.task(name) for name in shown]
         listed = [_summary(task) | {"done": sessions.n_done(task, judge)} for task in tasks]
-        compared = list_comparisons(library)[:COMPARISONS_SHOWN] if page == 1 else []
-        comparisons = [open_comparison(library, name) for name in compared]
-        return listed, -(-len(names) // TASKS_A_PAGE), comparisons
+        comparisons = [open_comparison(library, name) for name in side_by_side]
+        n_pages = max(-(-len(names) // TASKS_A_PAGE), -(-len(compared) // COMPARISONS_A_PAGE))
+        return listed, n_pages, comparisons
 
     tasks, n_pages, comparisons = await services_of(request).in_database(read)
     return respond(
