@@ -136,6 +136,18 @@ def test_no_page_is_wider_than_the_window_from_left_or_right(visit):
     assert wide == {}
 
 
+def test_arrows_point_the_other_way_from_right_to_left(signed_in):
+    page = signed_in("pages").page
+    page.goto("/account")
+    arrow = page.get_by_role("button", name="Sign out").first.locator(".icon")
+    widths = []
+    for direction in ("ltr", "rtl"):
+        page.evaluate("direction => document.documentElement.dir = direction", direction)
+        look = "arrow => new DOMMatrix(getComputedStyle(arrow).transform).a"
+        widths.append(arrow.evaluate(look))
+    assert widths == [1, -1]
+
+
 def test_every_page_is_reached_and_seen_by_the_keyboard_alone(visit):
     """Tab goes through what there is, in order, shows where it is, and is caught nowhere."""
     for one, address in visit(viewport={"width": 1280, "height": 900}):

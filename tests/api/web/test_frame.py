@@ -5,6 +5,7 @@ import re
 import pytest
 
 from searchlab.api.web.failures import is_page
+from searchlab.api.web.templates import TEMPLATES
 from tests.support.apis import api
 from tests.support.pages import tiny_library
 
@@ -112,3 +113,12 @@ def test_an_account_has_one_rate_for_its_pages(folder):
 )
 def test_the_path_decides_who_is_spoken_to(path, is_for_people):
     assert is_page(path) is is_for_people
+
+
+@pytest.mark.parametrize(
+    ("name", "turns"),
+    [("next", True), ("back", True), ("out", True), ("close", False), ("download", False)],
+)
+def test_arrows_turn_where_the_text_runs_from_right_to_left(name, turns):
+    template = TEMPLATES.from_string('{% import "parts.html" as ui %}{{ ui.icon(name) }}')
+    assert ('class="icon turns"' in template.render(name=name)) is turns
