@@ -29,7 +29,7 @@ from searchlab.sources.providers import (
 )
 from searchlab.sources.source import Source
 
-_SHIPPED: Final[tuple[Source, ...]] = (
+SHIPPED: Final[tuple[Source, ...]] = (
     unsplash.SOURCE,
     pexels.SOURCE,
     pixabay.SOURCE,
@@ -45,7 +45,7 @@ _SHIPPED: Final[tuple[Source, ...]] = (
     europeana.SOURCE,
     wordpress.SOURCE,
 )
-SOURCES: Final = {source.name: source for source in _SHIPPED}
+SOURCES: Final = {source.name: source for source in SHIPPED}
 """Libraries by name: first the nine of the service, then later additions."""
 
 PLUGINS: Final = "searchlab.sources"

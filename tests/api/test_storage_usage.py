@@ -162,7 +162,8 @@ def test_several_searches_are_counted_together_or_not_at_all(database, meter, cl
     assert isinstance(too_late, QuotaError)
     today = clock.now.date()
     assert used(database, caller, today) == 7
-    assert usage.read_of_key(database, caller.account_id, caller.key_id, today) == (7, 7)
+    (key,) = usage.read_keys(database, caller.account_id, clock.now)["keys"]
+    assert (key["requests_this_month"], key["requests_today"]) == (7, 7)
 
 
 def test_a_smaller_plan_than_what_was_used_leaves_nothing_and_no_less(database, meter, clock):
