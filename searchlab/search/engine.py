@@ -267,6 +267,8 @@ class SearchEngine:
             text_share=1.0 if embedded is None else embedded.text_share,
         )
         rows, scores, total = ranker.cut(k, start)
+        if matches is not None:
+            plan = replace(plan, describe_words=partial(matches.describe, rows))
         clock.append(time.perf_counter())
         elapsed_ms = [1e3 * (end - begin) for begin, end in itertools.pairwise(clock)]
         timings = dict(zip(("filter", "embed", "search"), elapsed_ms, strict=True))

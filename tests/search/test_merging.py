@@ -99,6 +99,11 @@ def test_the_plan_says_what_the_texts_gave(build):
     assert "sea" in plan.words
     assert engine.plan(Query(text="nihgt")).words.count("nihgt read as night") == 1
     assert engine.plan(Query(photo_id=engine_world.photo_id(0))).words == ""
+    matched = engine.words.match("sea").rows
+    ranking = engine.rank(Query(text="sea"), 30)
+    n_matched = int(np.isin(ranking.rows, matched).sum())
+    assert 0 < n_matched < 30
+    assert ranking.plan.words.endswith(f"; {n_matched} of the 30 here")
 
 
 def test_filters_hold_for_photos_found_by_words(build):

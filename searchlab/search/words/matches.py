@@ -85,8 +85,12 @@ class WordMatches:
         there = (word for word, count in self.counts.items() if count and word not in self.read_as)
         return sum(weights[word] for word in there) / (sum(weights.values()) or 1.0)
 
-    def describe(self) -> str:
-        """Say what was found."""
+    def describe(self, shown: NDArray[np.int64] | None = None) -> str:
+        """Say what was found.
+
+        Args:
+            shown: Rows that are shown; how many of them have some of the words is said, too.
+        """
         if not self.counts:
             return "no words to look up"
         parts = [f"{word} {n_photos:,}" for word, n_photos in self.counts.items()]
@@ -94,7 +98,11 @@ class WordMatches:
         whole = int(self.whole.sum())
         named = f"; {whole:,} with just these words as a title or name" if whole else ""
         where = "" if self.read == ALL_FIELDS else f"; read: {', '.join(names_of(self.read))}"
-        return f"{count(len(self), 'photo')} by words ({'; '.join(parts + read)}){named}{where}"
+        here = ""
+        if shown is not None and len(shown):
+            here = f"; {np.isin(shown, self.rows).sum():,} of the {len(shown):,} here"
+        words = "; ".join(parts + read)
+        return f"{count(len(self), 'photo')} by words ({words}){named}{here}{where}"
 
 
 def rarity(count: int, n_photos: int) -> float:
