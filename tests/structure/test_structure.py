@@ -29,6 +29,7 @@ HEAVY = (
     "torch",
 )
 MAX_LINES = 400
+COMPILED = (".pyc", ".nbi", ".nbc")
 TESTS = Path(__file__).parents[1]
 BENCHMARKS = TESTS.parent / "benchmarks"
 # What has tests and is no room of the package, and what tests share.
@@ -194,6 +195,14 @@ def test_no_file_is_too_long_to_be_read_in_one_go():
     files = [*MODULES.values(), *TESTS.rglob("*.py"), *BENCHMARKS.rglob("*.py")]
     lengths = {str(path): len(path.read_text(encoding="utf-8").splitlines()) for path in files}
     assert {name: lines for name, lines in lengths.items() if lines > MAX_LINES} == {}
+
+
+def test_what_is_installed_stays_small():
+    """The wheel was to stay below 80 MB, and most of it is packed already."""
+    root = TESTS.parent
+    files = [*(root / "searchlab").rglob("*"), *(root / "datasets").rglob("*")]
+    sizes = [path.stat().st_size for path in files if path.is_file() and path.suffix not in COMPILED]
+    assert 10_000_000 < sum(sizes) < 80_000_000
 
 
 def test_every_module_says_what_it_is():
