@@ -43,26 +43,27 @@ def as_spelled(path: Path) -> Path:
     Apple's systems write them apart from their letters (NFD), most others together (NFC).
 
     Args:
-        path: The path; returned as it is where it is there, or nothing of this name is.
+        path: The path; its last names stay as they are where nothing has them in either form.
     """
-    if str(path).isascii() or path.exists():
+    if str(path).isascii():
         return path
     parent = as_spelled(path.parent)
+    if path.name.isascii():
+        return parent / path.name
     with suppress(OSError):
         names = _names_in(parent, parent.stat().st_mtime_ns)
-        return parent / names.get(normalize("NFC", path.name), path.name)
+        return parent / names.get(path.name, names.get(normalize("NFC", path.name), path.name))
     return path
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=32)
 def _names_in(folder: Path, _modified_ns: int) -> dict[str, str]:
-    """Return the names in a folder by their composed form, those that one name has alone."""
-    names = Counter(normalize("NFC", name) for name in os.listdir(folder))  # noqa: PTH208 - quick
-    return {
-        composed: name
-        for name in os.listdir(folder)  # noqa: PTH208
-        if names[composed := normalize("NFC", name)] == 1
-    }
+    """Return the names in a folder by themselves, and by their composed form where it is one's."""
+    names = [name for name in os.listdir(folder) if not name.isascii()]  # noqa: PTH208 - quick
+    composed = {normalize("NFC", name): name for name in names}
+    several = Counter(normalize("NFC", name) for name in names)
+    alone = {form: name for form, name in composed.items() if several[form] == 1}
+    return alone | {name: name for name in names}
 
 
 def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:

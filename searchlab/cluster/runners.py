@@ -57,10 +57,15 @@ def open_runner(name: str, **options: Any) -> LocalRunner | RayRunner:
         options: Fields of `RayRunner`.
 
     Raises:
-        InputError: It is no such name.
+        InputError: It is no such name, or options come without Ray.
         MissingExtraError: Ray is not installed.
     """
-    return LocalRunner() if name == "local" else RayRunner(parse_address(name), **options)
+    if name != "local":
+        return RayRunner(parse_address(name), **options)
+    if options:
+        msg = f"{', '.join(sorted(options))} must go with Ray, got them with local"
+        raise InputError(msg)
+    return LocalRunner()
 
 
 @dataclass(frozen=True)
@@ -94,7 +99,7 @@ class RayRunner:
         store_options: What the file system of `work` takes; see `Store`.
 
     Raises:
-        InputError: `cpus` or `gpus` is less than 0.
+        InputError: `cpus` or `gpus` is less than 0, or no whole number above 1.
     """
 
     address: str
@@ -107,8 +112,10 @@ class RayRunner:
 
     def __post_init__(self) -> None:
         for name, value in (("cpus", self.cpus), ("gpus", self.gpus)):
-            if not (math.isfinite(value) and value >= 0):
-                msg = f"{name} must be 0 or more, got {value!r}"
+            # Ray counts in ten-thousandths, and gives parts of one device alone.
+            is_whole = math.isfinite(value) and (value <= 1 or value == int(value))
+            if not is_whole or value < 0 or 0 < value < 1e-4:
+                msg = f"{name} must be a whole number, or a part of 1 from 0.0001 on, got {value!r}"
                 raise InputError(msg)
 
     def embed(

@@ -75,12 +75,13 @@ class RayTasks:
 
         Raises:
             SearchlabError: The cluster cannot be reached.
-            InputError: No node has what a task takes, so that it would wait for ever.
+            InputError: This machine has not what a task takes, so that it would wait for ever.
         """
         with connect(f"ray:{self.address}"):
             import ray
 
-            self._check_fit()
+            if self.address == "local":  # others may start a node that has it
+                self._check_fit()
             task = ray.remote(function).options(
                 num_cpus=self.cpus, num_gpus=self.gpus, max_retries=_RESTARTS
             )
@@ -101,14 +102,12 @@ class RayTasks:
     def _check_fit(self) -> None:
         import ray
 
-        takes = {"CPU": self.cpus, "GPU": self.gpus}
-        nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-        if not any(all(node.get(kind, 0) >= n for kind, n in takes.items()) for node in nodes):
-            most = {kind: max((node.get(kind, 0) for node in nodes), default=0) for kind in takes}
+        has = ray.cluster_resources()
+        cpus, gpus = has.get("CPU", 0), has.get("GPU", 0)
+        if cpus < self.cpus or gpus < self.gpus:
             msg = (
-                f"a task must fit on a node, got one of {self.cpus:g} CPUs and {self.gpus:g} GPUs "
-                f"where a node has {most['CPU']:g} and {most['GPU']:g} at most; ask for less, or "
-                "start a node that has them"
+                f"a task must fit on this machine, got one of {self.cpus:g} CPUs and "
+                f"{self.gpus:g} GPUs where it has {cpus:g} and {gpus:g}; ask for less"
             )
             raise InputError(msg)
 

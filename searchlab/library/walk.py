@@ -8,6 +8,7 @@ import stat
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from searchlab.library.roots import is_library, is_named_picture
@@ -88,18 +89,21 @@ def _files_of(parent: Path, names: Sequence[str], problems: list[Skipped]) -> It
             problems.append(Skipped(str(parent / name), _SECOND if is_second else _ALONE))
 
 
-def xmp_beside(picture: Path) -> list[Path]:
-    """Return the `.xmp` files beside a picture that describe it."""
-    problems: list[Skipped] = []
-    starts = (picture.name, picture.stem)
-    names = [
-        f"{start}{ending}"
-        for start in dict.fromkeys(starts)
-        for ending in (XMP_SUFFIX, XMP_SUFFIX.upper())
-    ]
-    there = [name for name in names if (picture.parent / name).is_file()]
-    found = _files_of(picture.parent, [picture.name, *there], problems)
-    return [path for file in found if file.path == picture for path in (file.xmp)]
+def xmp_beside(picture: Path) -> tuple[Path, ...]:
+    """Return the `.xmp` files beside a picture that describe it, as `walk_files` finds them."""
+    try:
+        beside = _xmp_in(picture.parent, picture.parent.stat().st_mtime_ns)
+    except OSError:  # nothing is there
+        return ()
+    return beside.get(picture.name, ())
+
+
+@lru_cache(maxsize=32)
+def _xmp_in(folder: Path, _modified_ns: int) -> dict[str, tuple[Path, ...]]:
+    names = sorted(os.listdir(folder))  # noqa: PTH208 - quick
+    if not any(name.lower().endswith(XMP_SUFFIX) for name in names):
+        return {}
+    return {file.path.name: file.xmp for file in _files_of(folder, names, []) if file.xmp}
 
 
 def _plain(start: str) -> str:

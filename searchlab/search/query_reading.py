@@ -227,7 +227,8 @@ class QueryVectors:
 # -- what the model knows of the words ----------------------------------------------------------
 
 _SENTENCE = 3  # words from which on a text may be a sentence
-_LETTERS = 15  # of a sentence without spaces, at least
+_UNSPACED = ("KHMER", "LAO", "MYANMAR", "TIBETAN")
+_LETTERS = 15  # of a sentence in a script without spaces, at least
 _MOST_NAMED = 5
 
 
@@ -336,17 +337,17 @@ def _describe_script(text: str, reading: TextReading) -> str:
     """Name the script of a sentence that none of the languages that are read is written in."""
     if text.isascii() or not reading.sentences:
         return ""
-    names = Counter(unicodedata.name(one, "").partition(" ")[0] for one in text)
-    strange = {
-        script: names[script]
-        for script, languages in _SCRIPTS.items()
-        if names[script] and not languages & set(reading.sentences)
-    }
-    # Some of them are written without spaces.
-    if not strange or (len(words_of(text)) < _SENTENCE and max(strange.values()) < _LETTERS):
+    scripts = Counter(unicodedata.name(one, "").partition(" ")[0] for one in text if one != " ")
+    (script, n_letters), *_ = scripts.most_common(1) or [("", 0)]
+    if script not in _SCRIPTS or not _SCRIPTS[script].isdisjoint(reading.sentences):
         return ""
-    script = max(strange, key=strange.__getitem__).capitalize()
-    return f"is not known to read sentences in {script} script; try names of things, or another one"
+    is_long = n_letters >= _LETTERS if script in _UNSPACED else len(words_of(text)) >= _SENTENCE
+    if not is_long or 2 * n_letters < scripts.total():
+        return ""
+    return (
+        f"is not known to read sentences in {script.capitalize()} script; try names of things, or "
+        "another one"
+    )
 
 
 def _list(words: tuple[str, ...]) -> str:

@@ -70,8 +70,7 @@ def test_a_server_that_cannot_write_says_so_and_still_lives(served, hindered, pr
         assert (status, state["ready"], state["problems"]) == (503, False, [problem])
         assert look(served, "/health")[0] == 200
         assert not look(served, "/health")[1]["ready"]
-    while look(served)[0] == 503:  # until the write that waited for the lock is done
-        pass
+    wait_until(lambda: look(served)[0] == 200)  # once the write that waited for the lock is done
     assert look(served, "/health")[1]["problems"] == []
 
 
@@ -164,5 +163,4 @@ def test_a_folder_that_is_gone_is_named_and_searches_go_on(served):
         assert look(served, "/health")[0] == 200
     finally:
         away.rename(served.library)
-    while look(served)[0] == 503:
-        pass
+    wait_until(lambda: look(served)[0] == 200)

@@ -61,16 +61,18 @@ def test_what_a_task_takes_goes_with_a_runner(run, tmp_path, command):
 
 
 def test_what_a_task_takes_is_no_less_than_nothing():
-    for wrong in (-1.0, float("nan")):
-        with pytest.raises(InputError, match="gpus must be 0 or more"):
+    for wrong in (-1.0, float("nan"), float("inf"), 1.5, 0.00001):
+        with pytest.raises(InputError, match="gpus must be a whole number, or a part of 1"):
             RayRunner("local", gpus=wrong)
+    with pytest.raises(InputError, match="gpus must go with Ray, got them with local"):
+        open_runner("local", gpus=1)
 
 
 @pytest.mark.slow
-def test_a_task_that_fits_no_node_is_refused_instead_of_waiting_for_ever(ray, photos, tmp_path):
+def test_a_task_that_does_not_fit_is_refused_instead_of_waiting_for_ever(ray, photos, tmp_path):
     library = create_library(tmp_path / "library")
-    runner = open_runner("ray:local", gpus=1)
-    with pytest.raises(InputError, match=r"got one of 1 CPUs and 1 GPUs .* start a node"):
+    runner = open_runner("ray:local", gpus=10_000)
+    with pytest.raises(InputError, match=r"got one of 1 CPUs and 10000 GPUs .* ask for less"):
         index_photos(library, [photos], model="palette", runner=runner)
 
 

@@ -184,7 +184,12 @@ def test_of_pictures_with_one_name_that_of_the_told_folder_is_taken(beir):
     with pytest.raises(InputError, match=r"several of dogs/1\.png"):
         load_dataset(beir)
     (beir / "data" / "elsewhere" / "1.png").unlink()
-    with pytest.raises(InputError, match=r"a picture for each, got .* for cat and dog"):
+    shared = r"a picture for each, got .* for cats/1\.png and dogs/1\.png"
+    with pytest.raises(InputError, match=shared):
+        load_dataset(beir)
+    put(beir / "cats" / "1.png", SHADES["red"])  # one of the two lies where it should
+    (beir / "data" / "cats" / "1.png").unlink()
+    with pytest.raises(InputError, match=shared):
         load_dataset(beir)
 
 

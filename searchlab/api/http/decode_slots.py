@@ -61,6 +61,7 @@ class DecodeSlots:
         self._queue = FairQueue(count, waiting=most, wait_s=wait_s)
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="pictures")
         self._trim: asyncio.TimerHandle | None = None
+        self._closed = False
 
     async def run(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Call `work(*args, **kwargs)` in a thread of its own, in nobody's name; see `run_turn`."""
@@ -103,7 +104,9 @@ class DecodeSlots:
 
     def _give_back(self, turn: Turn, future: asyncio.Future[Any]) -> None:
         self._queue.give_back(turn)
-        if self._queue.is_idle and self._trim is None:
+        if self._trim is not None:
+            self._trim.cancel()
+        if self._queue.is_idle and not self._closed:
             loop = asyncio.get_running_loop()
             self._trim = loop.call_later(_TRIM_AFTER_S, self._give_memory_back)
         if not future.cancelled():
@@ -111,12 +114,10 @@ class DecodeSlots:
 
     def _give_memory_back(self) -> None:
         """Return to the system what bodies and pictures took, once no more of them come."""
-        self._trim = None
-        if self._queue.is_idle:
+        if self._queue.is_idle and not self._closed:
             self._threads.submit(give_memory_back)
 
     def close(self) -> None:
         """Accept no more work; work that has begun is finished in its thread."""
-        if self._trim is not None:
-            self._trim.cancel()
+        self._closed = True
         self._threads.shutdown(wait=False, cancel_futures=True)

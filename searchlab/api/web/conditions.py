@@ -75,7 +75,7 @@ def _list_others(state: SearchState) -> Iterator[ShownCondition]:
 def _list_scores(state: SearchState, config: Config) -> Iterator[ShownCondition]:
     if least := state.least_score(config):
         label = f"Score {100 * least:g} % and more"
-        # What is shown by date is bounded unless the address says that all is asked for.
-        is_own = state.score_threshold is not None
-        without = state.without("score_threshold") if is_own else state.moved(score_threshold=0.0)
+        without = state.without("score_threshold")
+        if without.least_score(config):  # by date, unless the address asks for all
+            without = state.moved(score_threshold=0.0)
         yield ShownCondition(label, without)

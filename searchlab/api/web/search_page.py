@@ -102,8 +102,8 @@ def _around(snapshot: ServedSnapshot, state: SearchState) -> dict[str, Any]:
         "cleared": state.cleared().address,
         "conditions": list_conditions(state, config),
         "remote_pictures": snapshot.facets.has_remote_pictures.get(),
-        "least_score": state.least_score(config),
-        "resting_score": state.without("score_threshold").least_score(config),
+        "least_score": state.score_threshold or state.least_score(config),
+        "resting_score": round(state.without("score_threshold").least_score(config), 2),
         "reference": None,
         "upload": state.moved(picture=None, photo_id=None).address.replace("/", "/picture", 1),
     }

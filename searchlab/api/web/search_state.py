@@ -6,6 +6,7 @@ state has one address: what is empty or the default is left out.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated, Any, Final
 from urllib.parse import urlencode
 
@@ -24,8 +25,8 @@ from searchlab.search.planner import bound_by_date
 from searchlab.search.queries import DEFAULT_TEXT_ALPHA, Picture, Query
 
 PHOTOS_A_PAGE: Final = 30
-FORM_PART: Final = "form"
-"""Value of `part` where a form sends a threshold of 0 that nobody chose."""
+FORM_PART: Final = "form:"
+"""How `part` begins where a form is sent without a script; the score at rest follows."""
 _SNAPSHOT: Final = "^[0-9A-Za-z-]{1,64}$"
 
 
@@ -110,7 +111,7 @@ class SearchState(ImageSearch, frozen=True, kw_only=True):
         """
         if not (self.has_words or self.has_reference):
             return 0.0
-        if not self.has_words:
+        if not self.has_words or (self.has_reference and not self.text_alpha):
             return self.score_threshold or 0.0
         query = Query(text=self.q, sort_by=self.sort_by, score_threshold=self.score_threshold)
         return bound_by_date(query, config).score_threshold or 0.0
@@ -128,7 +129,7 @@ class SearchState(ImageSearch, frozen=True, kw_only=True):
             color_tolerance=self.color_tolerance if self._has_color else DEFAULT_TOLERANCE,
             score_threshold=self.score_threshold if self._has_threshold else None,
             snapshot=self.snapshot if self.page > 1 else None,
-            part=None if self.part == FORM_PART else self.part,
+            part=None if self._resting_score is not None else self.part,
             cursor=None,
             fields=None,
         )
@@ -171,9 +172,19 @@ class SearchState(ImageSearch, frozen=True, kw_only=True):
 
     @property
     def _has_threshold(self) -> bool:
+        if self.score_threshold is None or self.score_threshold == self._resting_score:
+            return False
         # By date 0 shows all, where without a threshold only what is relevant is shown.
-        by_date = self.has_words and self.sort_by == "newest" and self.part != FORM_PART
-        return self.score_threshold != 0 or by_date
+        return self.score_threshold != 0 or (self.has_words and self.sort_by == "newest")
+
+    @property
+    def _resting_score(self) -> float | None:
+        """The least score of a form that sends what nobody has chosen; None of other addresses."""
+        if self.part is None or not self.part.startswith(FORM_PART):
+            return None
+        with suppress(ValueError):
+            return float(self.part.removeprefix(FORM_PART))
+        return None
 
     @property
     def _has_color(self) -> bool:

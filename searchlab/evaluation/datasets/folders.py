@@ -73,7 +73,9 @@ def read_dataset(
                 f"{record['file']}, which are one; remove a line"
             )
             raise InputError(msg)
-        known[record["file"]] = known[normalize("NFC", record["file"])] = photo_id
+        known[record["file"]] = photo_id
+    for file, photo_id in list(known.items()):
+        known.setdefault(normalize("NFC", file), photo_id)
     queries = _queries(folder / "queries.tsv", known)
     qrels, origins = _qrels(folder, known)
     own_kinds = {kind: frozenset(fields) for kind, fields in (withholds or {}).items()}

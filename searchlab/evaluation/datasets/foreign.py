@@ -137,7 +137,7 @@ def _dataset(folder: Path, parts: ForeignParts, split: str | None) -> Dataset:
 
 def _find_pictures(folder: Path, pictures: Mapping[str, str]) -> dict[str, Path]:
     anywhere: dict[str, list[Path]] | None = None
-    sought: dict[str, Path] = {}
+    sought: list[str] = []
     found: dict[str, Path] = {}
     missing = []
     for picture, named in pictures.items():
@@ -149,12 +149,7 @@ def _find_pictures(folder: Path, pictures: Mapping[str, str]) -> dict[str, Path]
         if path is None:
             anywhere = _pictures_below(folder) if anywhere is None else anywhere
             path = _choose_place(folder, picture, named, anywhere)
-            if path in sought.values():
-                other = next(one for one, place in sought.items() if place == path)
-                msg = f"{folder} must hold a picture for each, got {path} for {other} and {picture}"
-                raise InputError(msg)
-            if path is not None:
-                sought[picture] = path
+            sought.append(picture)
         if path is None:
             missing.append(named or picture)
         else:
@@ -165,6 +160,15 @@ def _find_pictures(folder: Path, pictures: Mapping[str, str]) -> dict[str, Path]
             f"{len(pictures):,} missing, such as {missing[0]}; put them into {folder / 'images'}"
         )
         raise InputError(msg)
+    # What was found by its name alone must be nobody else's, but under the same name.
+    sharing: defaultdict[Path, set[str]] = defaultdict(set)
+    for picture, path in found.items():
+        sharing[path].add(pictures[picture] or picture)
+    for picture in sought:
+        if len(names := sharing[found[picture]]) > 1:
+            listed = " and ".join(sorted(names)[:2])
+            msg = f"{folder} must hold a picture for each, got {found[picture]} for {listed}"
+            raise InputError(msg)
     return found
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from searchlab.errors import InputError
 from searchlab.evaluation.datasets import load_dataset
-from searchlab.files import sha256_of, write_atomically
+from searchlab.files import as_spelled, sha256_of, write_atomically
 from searchlab.library.dumps import origins_of
 from searchlab.photos.photo import photo_id_of
 from searchlab.photos.sidecar import SIDECAR_NAME, Skipped, read_records
@@ -54,7 +54,7 @@ def list_photos(library: Library, folder: Path | str) -> Path:
             if isinstance(record, Skipped):
                 msg = f"{record.where} must be a record, got: {record.reason}"
                 raise InputError(msg)
-            listed.add(record[0])
+            listed.add(as_spelled(record[0]))
     table = library.engine.table
     photos = [table.photo(row) for row in range(len(table))]
     photo_of = {Path(photo.file): photo for photo in photos if photo.file}

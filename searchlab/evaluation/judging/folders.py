@@ -46,7 +46,7 @@ def write_judgments(
     """Write the library's photos, the judged queries and their judgments into a folder.
 
     `searchlab evaluate --dataset FOLDER` and `searchlab calibrate FOLDER` read it. Photos keep
-    their ids, and what is written about them; alternative texts and places on the map stay behind.
+    their ids, titles, descriptions, tags, places in words, photographers, licences and days.
 
     Args:
         library: Library that the task is of; its pictures stay where they are.
@@ -55,8 +55,8 @@ def write_judgments(
         rule: How the grades of several judges become one; see `merge_grades`.
 
     Raises:
-        InputError: No judged query has a relevant photo with a file on this machine, or the dump of
-            a photo cannot be reached.
+        InputError: No judged query has a relevant photo with a file on this machine, the dump of a
+            photo cannot be reached, or queries ask for the source of photos that come by another.
     """
     table = library.engine.table
     known = table.photos(range(len(table)))
@@ -77,12 +77,20 @@ def write_judgments(
         raise InputError(msg)
     snapshot = library.snapshot()
     origins = origins_of(photos, () if snapshot is None else snapshot.roots)
+    queries = [query for i, query in task.pool.queries.items() if i in qrels]
+    moved = next((one for one in photos if origins[one.photo_id][0] != one.source), None)
+    if moved is not None and any(query.filter.source for query in queries):
+        msg = (
+            f"queries must not ask for a source where photos come by another one, got "
+            f"{moved.photo_id}, of {origins[moved.photo_id][0]} by {moved.source}; export as qrels"
+        )
+        raise InputError(msg)
     dataset = Dataset(
         name=task.name,
         revision=task.pool.pool_id,
         folder=folder,
         photos=None,
-        queries=tuple(query for i, query in task.pool.queries.items() if i in qrels),
+        queries=tuple(queries),
         qrels=qrels,
         records=tuple(_record_of(photo, *origins[photo.photo_id]) for photo in photos),
         origins={query_id: dict.fromkeys(grades, EYE) for query_id, grades in qrels.items()},

@@ -104,11 +104,35 @@ def test_where_nothing_scores_enough_by_date_the_way_out_is_named(dated):
 
 def test_a_threshold_at_rest_is_none_and_a_chosen_one_of_0_shows_all(dated):
     relevance = dated.anonymous.get("/?q=red").text
-    assert re.search(r'name="part" value="form"[^>]*data-rest="form"', relevance)
-    sent = "/?q=red&sort_by=newest&score_threshold=0"
-    at_rest = dated.anonymous.get(f"{sent}&part=form")
-    assert (at_rest.status_code, at_rest.headers["location"]) == (303, "/?q=red&sort_by=newest")
+    assert re.search(r'name="part" value="form:0"[^>]*data-rest="form:0"', relevance)
     newest = dated.anonymous.get("/?q=red&sort_by=newest").text
-    assert 'name="part"' not in newest
+    assert re.search(r'name="part" value="form:0.3"', newest)
     assert re.search(r'name="score_threshold"[^>]*data-rest="0\.3"[^>]*value="0\.3"', newest)
-    assert dated.anonymous.get(sent).status_code == 200
+    assert dated.anonymous.get("/?q=red&sort_by=newest&score_threshold=0").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("sent", "canonical"),
+    [
+        # from a page by relevance: nothing chosen, then by date, then with a score
+        ("q=red&score_threshold=0&part=form%3A0", "q=red"),
+        ("q=red&score_threshold=0&sort_by=newest&part=form%3A0", "q=red&sort_by=newest"),
+        ("q=red&score_threshold=0.5&part=form%3A0", "q=red&score_threshold=0.5"),
+        # from a page by date: nothing chosen, then by relevance, then all
+        ("q=red&score_threshold=0.3&sort_by=newest&part=form%3A0.3", "q=red&sort_by=newest"),
+        ("q=red&score_threshold=0.3&part=form%3A0.3", "q=red"),
+        (
+            "q=red&score_threshold=0&sort_by=newest&part=form%3A0.3",
+            "q=red&score_threshold=0&sort_by=newest",
+        ),
+    ],
+)
+def test_what_a_form_sends_without_a_script_is_what_was_chosen(dated, sent, canonical):
+    answer = dated.anonymous.get(f"/?{sent}")
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/?{canonical}")
+
+
+def test_taking_a_chosen_score_away_by_date_shows_all(dated):
+    page = dated.anonymous.get("/?q=red&score_threshold=0.1&sort_by=newest").text
+    assert "Score 10 % and more" in page
+    assert re.search(r'class="chip" href="/\?q=red&amp;score_threshold=0&amp;sort_by', page)
