@@ -2,6 +2,7 @@
 
 import json
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -212,6 +213,20 @@ def test_judgments_are_merged_with_their_origin(task):
     query_id, photo_id = task.pool.pairs[0]
     assert task.qrels("median") == {query_id: {photo_id: 1}}
     assert eye_origins(task.qrels("median")) == {query_id: {photo_id: "eye"}}
+
+
+def test_a_task_that_is_deleted_while_tasks_are_listed_is_left_out(tmp_path, pool, monkeypatch):
+    going = create_task(tmp_path, "going", pool)
+    create_task(tmp_path, "staying", pool)
+    glob = Path.glob
+
+    def find_and_delete(folder, pattern):
+        found = list(glob(folder, pattern))
+        delete_task(going)
+        return found
+
+    monkeypatch.setattr(Path, "glob", find_and_delete)
+    assert list_tasks(tmp_path) == ["staying"]
 
 
 # -- makers -----------------------------------------------------------------------------------

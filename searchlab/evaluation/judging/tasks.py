@@ -15,6 +15,7 @@ import re
 import secrets
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -299,9 +300,11 @@ def find_file(library: Path, name: str, file: str) -> Path:
 
 def list_tasks(library: Path, file: str = "task.json") -> list[str]:
     """List the names of a library's judging tasks, the newest first."""
-    paths = (library / FOLDER).glob(f"[a-z0-9]*/{file}")
-    newest = sorted(paths, key=lambda path: (-path.stat().st_mtime_ns, path.parent.name))
-    return [path.parent.name for path in newest if _NAME.fullmatch(path.parent.name)]
+    newest: list[tuple[int, str]] = []
+    for path in (library / FOLDER).glob(f"[a-z0-9]*/{file}"):
+        with suppress(FileNotFoundError):  # deleted just now
+            newest.append((-path.stat().st_mtime_ns, path.parent.name))
+    return [name for _, name in sorted(newest) if _NAME.fullmatch(name)]
 
 
 def journals_of(library: Path, owner: str) -> list[Path]:
