@@ -36,6 +36,12 @@ def test_a_host_may_have_a_port_or_be_left_empty(served, host):
         assert served.anonymous.get(path, headers={"host": host}).status_code == 200
 
 
+@pytest.mark.parametrize("server", ["http://[::1]:8000", "http://127.0.0.1:8000"])
+def test_links_lead_to_the_servers_own_address_where_the_host_is_empty(served, server):
+    answer = served.client.get(f"{server}{SEARCH}", params={"q": "red"}, headers={"host": ""})
+    assert answer.json()["data"][0]["urls"]["thumb"].startswith(f"{server}/")
+
+
 @pytest.mark.parametrize(
     ("path", "headers", "status"),
     [

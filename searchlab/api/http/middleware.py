@@ -365,6 +365,7 @@ def _address(scope: Any, host: bytes) -> str:
     if _is_host(host):
         return f"{scope['scheme']}://{host.decode('latin-1')}"
     name, port = scope.get("server") or ("127.0.0.1", 80)
+    name = f"[{name}]" if ":" in name else name  # an address of IPv6
     return f"{scope['scheme']}://{name}" + ("" if port is None else f":{port}")
 
 
