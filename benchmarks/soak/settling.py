@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from benchmarks.soak.world import ACCOUNTS, World
 from searchlab.api.accounts.accounts import create_key
-from searchlab.api.accounts.clock import utc_now
-from searchlab.api.accounts.usage import read_of_key
-from searchlab.api.accounts.visitors import PAGES_KEY, find_account
 
 
 async def settle(world: World) -> None:
@@ -30,7 +25,6 @@ async def _settle(world: World, account: str) -> None:
         return
     used = answer.json()["data"]["requests"]["used"]
     keys = sum(key["requests_this_month"] for key in by_key.json()["data"]["keys"])
-    keys += await asyncio.to_thread(_read_pages, world, account)
     acknowledged = world.ledger.acknowledged[account]
     unknown = world.ledger.unknown[account]
     if not acknowledged <= used <= acknowledged + unknown:
@@ -41,11 +35,3 @@ async def _settle(world: World, account: str) -> None:
     if keys != used:
         world.ledger.report_broken(f"{account} used {used}, its keys together {keys}")
     world.ledger.events["searches counted"] += used
-
-
-def _read_pages(world: World, account: str) -> int:
-    """Read the searches on pages, which need no key."""
-    visitor = find_account(world.database, account)
-    account_id = 0 if visitor is None else visitor.account_id
-    of_month, _ = read_of_key(world.database, account_id, PAGES_KEY, utc_now().date())
-    return of_month
