@@ -233,7 +233,7 @@ def daily_usage(days: int | None = None) -> Call[schema.DailyUsage]:
 
 
 def usage_by_key() -> Call[schema.UsageByKey]:
-    """Count the requests of each key of the account."""
+    """Count the requests of each key of the account, of each connected app, and of the pages."""
     return Call(method="GET", path="/usage/by-key", answers=_BY_KEY)
 
 

@@ -67,7 +67,7 @@ class _Windows(msgspec.Struct, kw_only=True):
         None
     )
     days: Annotated[int, Meta(ge=1, le=90, description="Also by day, for so many.")] | None = None
-    by_key: Annotated[bool, Meta(description="Also by key and connected app.")] = False
+    by_key: Annotated[bool, Meta(description="Also by key, connected app and the server's pages.")] = False
 
 
 class UsageSoFar(msgspec.Struct, kw_only=True):
@@ -171,7 +171,8 @@ TOOLS: Final = (
         name="usage",
         title="Searches used",
         description="Tell how many searches the account has used and has left this month, and on "
-        "request by month, by day, and by key and connected app. Counts no search.",
+        "request by month, by day, and by key, connected app and the server's pages. Counts no "
+        "search.",
         scope=SEARCH,
         arguments=arguments_of(_Windows),
         answer=schema_of(UsageSoFar),

@@ -8,7 +8,9 @@ import pytest
 
 from searchlab.api.mcp.answers import MOST_BYTES, NOTICE
 from searchlab.api.mcp.collection_tools import describe_entry
+from searchlab.api.mcp.library_tools import TOOLS
 from searchlab.api.wire.schema import Photo
+from searchlab.client import Client
 from tests.support.apis import api
 from tests.support.served_pages import make_library
 from tests.support.tool_clients import (
@@ -172,6 +174,13 @@ def test_usage_is_that_of_the_api_and_counts_the_connected_app(server, tools):
     assert told["daily"] == ask_api(server, "/usage/daily", days=3)["data"]
     assert {"key", "Finder"} <= {key["name"] for key in told["keys"]}
     assert set(tools.data("usage")) == {"notice", "period", "requests"}
+
+
+def test_usage_by_key_is_said_to_hold_the_pages_as_it_does():
+    (usage,) = [tool for tool in TOOLS if tool.name == "usage"]
+    said = usage.arguments["properties"]["by_key"]["description"]
+    for text in (usage.description, said, Client.usage_by_key.__doc__):
+        assert "pages" in text
 
 
 def test_collections_are_made_read_filled_emptied_and_deleted(server, tools):
