@@ -65,6 +65,13 @@ def test_the_page_of_a_closed_account_is_nobodys_and_says_what_is_left(make):
     assert "Signed in as" not in closed
     assert "Not signed in" in closed
     assert "Judging tasks that it made are still there" in closed
+    assert "Nothing of it is left" not in closed
+
+
+def test_of_an_account_without_judging_tasks_none_are_said_to_be_left(served):
+    closed = close(person(served, MAKER)).text
+    assert "All that was its own is deleted" in closed
+    assert "Judging tasks" not in closed
 
 
 def test_the_export_holds_titles_and_queries_of_ones_own_tasks(ben, make):

@@ -53,10 +53,16 @@ async def close(request: AnyRequest) -> Response[bytes]:
     typed = unicodedata.normalize("NFC", (await read_form(request)).first("confirm").strip())
     if typed != visitor.account:
         return respond(request, "account/close.html", status=422, headers=PRIVATE, refused=True)
-    await services.in_database(_delete, services, visitor)
+    has_made_tasks = await services.in_database(_delete, services, visitor)
     forget_visitor(request)
     cookie = {"Set-Cookie": site_of(request).clear_cookie()}
-    return respond(request, "account/closed.html", headers=PRIVATE | cookie, account=typed)
+    return respond(
+        request,
+        "account/closed.html",
+        headers=PRIVATE | cookie,
+        account=typed,
+        has_made_tasks=has_made_tasks,
+    )
 
 
 def _gather(services: Services, visitor: Visitor) -> dict[str, Any]:
@@ -81,12 +87,15 @@ def _parse(line: str) -> Any:
         return line
 
 
-def _delete(services: Services, visitor: Visitor) -> None:
+def _delete(services: Services, visitor: Visitor) -> bool:
+    """Delete an account; returns whether it had made judging tasks, which stay."""
     library, owner = services.settings.data, str(visitor.account_id)
+    has_made_tasks = bool(list_made(library, owner, visitor.account))
     # First, as it may fail: then there still is an account that can be closed again.
     forget_maker(library, owner, visitor.account)
     close_account(services.database, visitor.account)
     delete_journals(library, owner)
+    return has_made_tasks
 
 
 ROUTES: Final = [export, show_closing, close]
