@@ -102,7 +102,7 @@ def create(
     The photos of a query are what the configurations found, in an order that does not show which
     one found a photo, or how high. With --most only those photos are judged that tell most.
     """
-    from searchlab.evaluation.judging.tasks import create_task
+    from searchlab.evaluation.judging.tasks import COMMAND_LINE, create_task
     from searchlab.library.library import open_library
 
     if (most is None and (metric or known)) or (most is not None and random_share):
@@ -124,7 +124,7 @@ def create(
         return
     shape = {"depth": depth, "seed": seed, "random_share": random_share}
     pool = _pool(library, queries, dataset, config_files, shape)
-    task = create_task(data, name, pool, title=title, made_by="command line")
+    task = create_task(data, name, pool, title=title, made_by=COMMAND_LINE)
     click.echo(f"{task.name}: {pool}", err=True)
     click.echo(f"/judge/{task.name}")
 
@@ -155,10 +155,11 @@ def _create_planned(
 
 def _place(plan: JudgingPlan, data: Path, name: str, title: str, most: int) -> None:
     from searchlab.evaluation.judging.planned_tasks import create_planned_task
+    from searchlab.evaluation.judging.tasks import COMMAND_LINE
 
     click.echo(f"{plan}", err=True)
     n = min(most, len(plan))
-    task = create_planned_task(data, name, plan, n, title=title, made_by="command line")
+    task = create_planned_task(data, name, plan, n, title=title, made_by=COMMAND_LINE)
     click.echo(
         f"{task.name}: {task.pool}; then: searchlab judge estimate {shell_word(task.name)}",
         err=True,

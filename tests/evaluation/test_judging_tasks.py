@@ -11,6 +11,7 @@ from searchlab.evaluation.judging.makers import forget_maker, is_made_by, list_m
 from searchlab.evaluation.judging.pools import pool_queries
 from searchlab.evaluation.judging.query_lists import parse_queries
 from searchlab.evaluation.judging.tasks import (
+    COMMAND_LINE,
     create_task,
     delete_task,
     eye_origins,
@@ -248,8 +249,17 @@ def test_a_maker_is_known_by_number_and_in_tasks_of_before_by_name(tmp_path, poo
     assert [is_made_by(task, *each) for each in accounts] == [True, False, True]
     before = without_number(task)
     assert [is_made_by(before, *each) for each in accounts] == [True, True, False]
-    here = create_task(tmp_path, "here", pool, made_by="command line")
-    assert not is_made_by(here, "7", "command line")
+    here = create_task(tmp_path, "here", pool, made_by=COMMAND_LINE)
+    assert not is_made_by(here, "7", COMMAND_LINE)
+
+
+def test_no_account_is_taken_for_the_command_line(tmp_path, pool):
+    task = without_number(create_task(tmp_path, "dunes", pool, made_by=COMMAND_LINE))
+    assert (task.owner, task.made_by) == ("", COMMAND_LINE)
+    assert not is_made_by(task, "7", COMMAND_LINE)
+    assert list_made(tmp_path, "7", COMMAND_LINE) == []
+    forget_maker(tmp_path, "7", COMMAND_LINE)
+    assert open_task(tmp_path, "dunes").made_by == COMMAND_LINE
 
 
 def test_forgetting_a_maker_changes_nothing_else(tmp_path, pool):

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from searchlab.evaluation.judging.tasks import FOLDER, JudgingTask, list_tasks
+from searchlab.evaluation.judging.tasks import COMMAND_LINE, FOLDER, JudgingTask, list_tasks
 from searchlab.files import write_atomically
 
 
@@ -73,4 +73,6 @@ def _read_made(library: Path, owner: str, name: str) -> Iterator[tuple[Path, dic
 
 
 def _is_by(made_owner: str, made_by: str, owner: str, name: str) -> bool:
-    return made_owner == owner if made_owner else made_by == name
+    if made_owner:
+        return made_owner == owner
+    return made_by == name != COMMAND_LINE  # an account may have that name, too

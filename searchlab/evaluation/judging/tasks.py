@@ -43,6 +43,8 @@ MAX_TITLE: Final = 200
 MAX_JUDGE: Final = 300
 LOCAL: Final = "local"
 """Owner of what is made or judged on this machine, without an account."""
+COMMAND_LINE: Final = "command line"
+"""Maker of the tasks that are made on this machine."""
 EYE: Final = "eye"
 """Origin of a judgment that people made by looking at the picture."""
 

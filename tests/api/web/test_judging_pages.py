@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from searchlab.evaluation.datasets.judgments import read_origins, read_qrels
-from searchlab.evaluation.judging.tasks import open_task
+from searchlab.evaluation.judging.tasks import COMMAND_LINE, LOCAL, create_task, open_task
 from tests.support import served_pages
 from tests.support.people import hidden, person
 
@@ -303,6 +303,17 @@ def test_files_hold_what_the_page_shows_until_all_is_judged(served, ann, ben, ta
     for place in range(1, 12):
         grade(ben, task, "skip", place=place)
     assert [rows(ben, file) for file in files] == [4, 3, 2]
+
+
+def test_an_account_of_the_name_of_a_maker_is_not_the_maker(served, ann, task):
+    grade(ann, task, 3)
+    namesake = person(served, COMMAND_LINE)
+    here = create_task(
+        served.library, f"{task.name}-here", task.pool, made_by=COMMAND_LINE, owner=LOCAL
+    )
+    here.grading("ben", pictures=lambda _: "").choose(3)
+    assert "Until you have judged all" in namesake.get(f"/judge/{here.name}/results").text
+    assert namesake.get(f"/judge/{here.name}/files/grades.tsv").text.count("\n") == 1
 
 
 def test_results_without_a_grade_say_so(ann, task):

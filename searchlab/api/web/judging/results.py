@@ -31,6 +31,7 @@ from searchlab.evaluation.judging.agreement import (
     disagreements,
     shared_units,
 )
+from searchlab.evaluation.judging.makers import is_made_by
 from searchlab.evaluation.judging.merge import RULES, missed
 from searchlab.evaluation.judging.pools import Pair
 from searchlab.evaluation.judging.tasks import JudgingTask, eye_origins, merge_all
@@ -66,6 +67,7 @@ async def show_results(request: AnyRequest) -> Response[bytes]:
         "judging/results.html",
         remote_pictures=are_remote(row["picture"] for row in apart),
         task=task,
+        is_mine=is_made_by(task, str(visitor.account_id), visitor.account),
         total=len(pool),
         results=results,
         apart=apart,
@@ -120,7 +122,7 @@ async def send_file(request: AnyRequest) -> Response[bytes]:
     def write() -> tuple[str, bytes]:
         task = sessions.task(request.path_params["name"])
         grades: Grades = task.grades()
-        if task.made_by != visitor.account:
+        if not is_made_by(task, str(visitor.account_id), visitor.account):
             shown = _shown_to(judge, task, grades, _count_done(task))
             # A judge of whom nothing is left stays: `strict` asks that all have graded a photo.
             grades = {
