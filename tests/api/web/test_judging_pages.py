@@ -316,6 +316,13 @@ def test_an_account_of_the_name_of_a_maker_is_not_the_maker(served, ann, task):
     assert namesake.get(f"/judge/{here.name}/files/grades.tsv").text.count("\n") == 1
 
 
+def test_queries_are_sent_even_where_a_journal_is_damaged(ann, task):
+    grade(ann, task, 3)
+    journal_of(task, ann).path.write_text("{")
+    answer = ann.get(f"/judge/{task.name}/files/queries.tsv")
+    assert (answer.status_code, answer.text.count("\n")) == (200, 4)
+
+
 def test_results_without_a_grade_say_so(ann, task):
     assert "Nobody has judged yet" in ann.get(f"/judge/{task.name}/results").text
     assert ann.get(f"/judge/{task.name}/files/qrels.tsv").status_code == 422

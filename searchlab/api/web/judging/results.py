@@ -121,6 +121,8 @@ async def send_file(request: AnyRequest) -> Response[bytes]:
 
     def write() -> tuple[str, bytes]:
         task = sessions.task(request.path_params["name"])
+        if file == "queries.tsv":  # no journal is read, so one that is damaged does no harm
+            return task.name, encode_queries(task.pool.queries.values())
         grades: Grades = task.grades()
         if not is_made_by(task, str(visitor.account_id), visitor.account):
             shown = _shown_to(judge, task, grades, _count_done(task))
@@ -129,7 +131,7 @@ async def send_file(request: AnyRequest) -> Response[bytes]:
                 who: {pair: grade for pair, grade in given.items() if pair in shown}
                 for who, given in grades.items()
             }
-        return task.name, _encode(task, grades, file, rule)
+        return task.name, _encode(grades, file, rule)
 
     name, content = await services_of(request).in_database(write)
     kind = "text/plain" if file.endswith(".txt") else "text/tab-separated-values"
@@ -137,9 +139,7 @@ async def send_file(request: AnyRequest) -> Response[bytes]:
     return Response(content, media_type=kind, headers=headers)
 
 
-def _encode(task: JudgingTask, grades: Grades, file: str, rule: str) -> bytes:
-    if file == "queries.tsv":
-        return encode_queries(task.pool.queries.values())
+def _encode(grades: Grades, file: str, rule: str) -> bytes:
     if file == "grades.tsv":
         return _encode_grades(grades)
     qrels = merge_all(grades, rule)
