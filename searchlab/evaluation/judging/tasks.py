@@ -99,9 +99,9 @@ class JudgingTask:
         """
         return journal_path(self.folder, judge, owner)
 
-    def journals(self) -> list[Journal]:
-        """Open the journals of all judges, sorted by their names."""
-        paths = (self.folder / "journals").glob("*.jsonl")
+    def journals(self, owner: str = "") -> list[Journal]:
+        """Open the journals of all judges, or of one owner's, sorted by their names."""
+        paths = (self.folder / "journals").glob(f"{owner}-*.jsonl" if owner else "*.jsonl")
         return sorted(map(Journal, paths), key=lambda journal: (journal.judge, journal.path))
 
     def grades(self) -> dict[str, dict[Pair, int]]:

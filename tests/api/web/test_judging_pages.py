@@ -305,6 +305,32 @@ def test_files_hold_what_the_page_shows_until_all_is_judged(served, ann, ben, ta
     assert [rows(ben, file) for file in files] == [4, 3, 2]
 
 
+def test_a_judge_in_a_notebook_opens_nothing_to_an_account_of_its_name(ann, ben, task):
+    judge_all(ann, task, lambda _place: 0)
+    notebook = task.grading("ben", pictures=lambda _: "")
+    for _ in range(12):
+        notebook.choose(3)
+    assert n_graded(ben, task) == 0
+    page = ben.get(f"/judge/{task.name}/results").text
+    assert ("Far apart" in page, "Until you have judged all" in page) == (False, True)
+    grade(ben, task, 1)
+    assert n_graded(ben, task) == 3
+
+
+def test_an_account_sees_all_grades_when_all_of_its_judges_are_done(served, ann, ben, task):
+    judge_all(ann, task, lambda _place: 0)
+    judge_all(ben, task, lambda _place: "skip")
+    assert n_graded(ben, task) == 12
+    ben.get(f"/judge/{task.name}/one", params={"judge": "Zoë"})
+    assert n_graded(ben, task) == 0
+    assert "Until you have judged all" in ben.get(f"/judge/{task.name}/results").text
+
+
+def n_graded(browser, task):
+    """Count the grades in the file that an account is sent."""
+    return browser.get(f"/judge/{task.name}/files/grades.tsv").text.count("\n") - 1
+
+
 def test_an_account_of_the_name_of_a_maker_is_not_the_maker(served, ann, task):
     grade(ann, task, 3)
     namesake = person(served, COMMAND_LINE)

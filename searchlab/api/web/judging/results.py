@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -46,6 +46,7 @@ class _Results:
     n_done: dict[str, int]
     agreement: JudgeAgreement | None
     apart: list[tuple[Pair, dict[str, int]]]
+    shows_all: bool
     n_judgments: int
     missed: str
 
@@ -80,13 +81,14 @@ async def show_results(request: AnyRequest) -> Response[bytes]:
 def _read(sessions: OpenSessions, name: str, judge: HumanJudge) -> tuple[JudgingTask, _Results]:
     task = sessions.task(name)
     grades, n_done = task.grades(), _count_done(task)
-    shown = _shown_to(judge, task, grades, n_done)
+    shown = _shown_to(judge, task)
     apart = [found for found in disagreements(grades) if found[0] in shown]
     qrels = task.qrels("median") if grades else {}
     results = _Results(
         n_done={label: n for label, n in n_done.items() if n},
         agreement=agreement(grades) if shared_units(grades) else None,
         apart=apart[:_WORST_SHOWN],
+        shows_all=len(shown) == len(task.pool),
         n_judgments=sum(map(len, qrels.values())),
         missed=str(missed(task.pool, qrels)) if task.pool.drawn and qrels else "",
     )
@@ -97,15 +99,17 @@ def _count_done(task: JudgingTask) -> dict[str, int]:
     return {journal.judge: len(journal.latest) for journal in task.journals()}
 
 
-def _shown_to(
-    judge: HumanJudge, task: JudgingTask, grades: Grades, n_done: Mapping[str, int]
-) -> Collection[Pair]:
+def _shown_to(judge: HumanJudge, task: JudgingTask) -> Collection[Pair]:
     """Return the pairs for which a judge is shown what others gave.
 
-    Whoever is still judging must not see that of the photos that are left.
+    Whoever is still judging must not see that of the photos that are left. The account's journals
+    say so, since a judge elsewhere may have the same name.
     """
-    is_done = n_done.get(judge.label, 0) >= len(task.pool)
-    return frozenset(task.pool.pairs) if is_done else grades.get(judge.label, {})
+    pairs, own = frozenset(task.pool.pairs), task.journals(judge.owner)
+    if own and all(pairs <= journal.latest.keys() for journal in own):
+        return pairs
+    path = task.journal_of(judge.label, judge.owner)
+    return {Pair(*item) for journal in own if journal.path == path for item in journal.choices}
 
 
 @get("/judge/{name:str}/files/{file:str}")
@@ -125,7 +129,7 @@ async def send_file(request: AnyRequest) -> Response[bytes]:
             return task.name, encode_queries(task.pool.queries.values())
         grades: Grades = task.grades()
         if not is_made_by(task, str(visitor.account_id), visitor.account):
-            shown = _shown_to(judge, task, grades, _count_done(task))
+            shown = _shown_to(judge, task)
             # A judge of whom nothing is left stays: `strict` asks that all have graded a photo.
             grades = {
                 who: {pair: grade for pair, grade in given.items() if pair in shown}
