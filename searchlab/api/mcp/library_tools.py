@@ -67,7 +67,9 @@ class _Windows(msgspec.Struct, kw_only=True):
         None
     )
     days: Annotated[int, Meta(ge=1, le=90, description="Also by day, for so many.")] | None = None
-    by_key: Annotated[bool, Meta(description="Also by key, connected app and the server's pages.")] = False
+    by_key: Annotated[
+        bool, Meta(description="Also by key, connected app and the server's pages.")
+    ] = False
 
 
 class UsageSoFar(msgspec.Struct, kw_only=True):
