@@ -11,8 +11,8 @@ from searchlab.api.accounts.usage import look_up_used
 from searchlab.api.web.judging import tasks
 from searchlab.evaluation.datasets.labelled import LabelledQuery
 from searchlab.evaluation.judging.comparisons import create_comparison
-from searchlab.evaluation.judging.pools import pool_queries
-from searchlab.evaluation.judging.tasks import FOLDER, open_task
+from searchlab.evaluation.judging.pools import pool_queries, rank_queries
+from searchlab.evaluation.judging.tasks import create_task, open_task
 from searchlab.search.queries import Query
 from tests.support import served_pages
 from tests.support.people import person
@@ -52,34 +52,68 @@ def test_a_task_pools_what_the_server_finds_and_counts_each_query(served, ann):
     assert {pair.photo_id for pair in pool.pairs if pair.query_id == red} == set(first)
 
 
-def test_a_task_that_is_refused_counts_nothing(served, ann, monkeypatch):
-    sent = {"title": "Refused", "queries": QUERIES, "depth": 4}
+@pytest.fixture
+def searched(monkeypatch):
+    """The queries that are searched for tasks."""
+    texts = []
+
+    def rank(engine, queries, **more):
+        texts.extend(query.text for query in queries)
+        return rank_queries(engine, queries, **more)
+
+    monkeypatch.setattr(tasks, "rank_queries", rank)
+    return texts
+
+
+@pytest.mark.parametrize(
+    ("values", "most"),
+    [
+        ({"depth": 4}, 12),
+        ({"depth": 4, "random": 30}, 18),  # 30 % of four are two
+        ({"depth": 8, "random": 50}, 30),  # two are left of the ten
+        ({"depth": 100, "random": 100}, 30),
+    ],
+)
+def test_a_task_that_is_too_large_is_refused_before_anything_is_searched(
+    served, ann, monkeypatch, searched, values, most
+):
+    sent = {"title": f"As large as may be {values}", "queries": QUERIES} | values
     used = read_used(served, ann)
-    monkeypatch.setattr(tasks, "MAX_PAIRS", 11)
+    monkeypatch.setattr(tasks, "MAX_PAIRS", most - 1)
     answer = ann.post("/judge/new", data=sent)
     assert answer.status_code == 422
-    assert "photos to grade must be at most 11, got 12" in answer.text
-    monkeypatch.undo()
+    assert f"photos to grade must be at most {most - 1}, got {most}" in answer.text
+    assert (searched, read_used(served, ann)) == ([], used)
+    monkeypatch.setattr(tasks, "MAX_PAIRS", most)
+    answer = ann.post("/judge/new", data=sent)
+    assert len(open_task(served.library, answer.headers["location"][7:]).pool) == most
+    assert (len(searched), read_used(served, ann)) == (3, used + 3)
 
+
+def test_what_was_searched_is_counted_even_if_another_takes_the_name(served, ann, monkeypatch):
     def pool_while_another_takes_the_name(*args, **kwargs):
-        (served.library / FOLDER / "refused").mkdir(parents=True)
-        return pool_queries(*args, **kwargs)
+        pool = pool_queries(*args, **kwargs)
+        create_task(served.library, "refused", pool)
+        return pool
 
+    used = read_used(served, ann)
     monkeypatch.setattr(tasks, "pool_queries", pool_while_another_takes_the_name)
-    answer = ann.post("/judge/new", data=sent)
-    assert answer.status_code == 422
-    assert "which is taken" in answer.text
-    assert read_used(served, ann) == used
+    sent = {"title": "Refused", "queries": QUERIES, "depth": 4}
+    for _ in range(2):  # then the name is known to be taken, and nothing is searched
+        answer = ann.post("/judge/new", data=sent)
+        assert answer.status_code == 422
+        assert "which is taken" in answer.text
+        assert read_used(served, ann) == used + 3
 
 
-def test_who_has_too_few_searches_left_is_told_how_long_to_wait(served, monkeypatch):
+def test_who_has_too_few_searches_left_is_told_how_long_to_wait(served, monkeypatch, searched):
     few = Plan(name="free", requests_per_month=2, similar_paged=False)
     monkeypatch.setitem(PLANS, "free", few)
     frugal = person(served, "frugal", plan="free")
     answer = frugal.post("/judge/new", data={"title": "Too many", "queries": QUERIES, "depth": 4})
     assert answer.status_code == 429
     assert 1 <= int(answer.headers["retry-after"]) <= 31 * 86_400
-    assert read_used(served, frugal) == 0
+    assert (searched, read_used(served, frugal)) == ([], 0)
 
 
 def read_used(served, browser):

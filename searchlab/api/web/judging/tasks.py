@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
 from typing import Any, Final
 
 from litestar import Request, Response, get, post
 
 from searchlab.api.accounts.rates import seconds_left_in_month
 from searchlab.api.accounts.values import storable
-from searchlab.api.http.context import caller_of, context_of, services_of
+from searchlab.api.http.context import Services, caller_of, context_of, services_of
 from searchlab.api.web.forms import FormFields, read_form
 from searchlab.api.web.judging.grading import judge_query
 from searchlab.api.web.judging.sessions import judge_of, sessions_of
@@ -38,6 +40,7 @@ from searchlab.evaluation.judging.tasks import (
     task_name,
 )
 from searchlab.evaluation.results import system_name
+from searchlab.search.engine import SearchEngine
 
 AnyRequest = Request[Any, Any, Any]
 TASKS_A_PAGE: Final = 20
@@ -130,11 +133,12 @@ async def make_task(request: AnyRequest) -> Response[bytes]:
         services, name = services_of(request), task_name(title)
         library = services.live_library.library.folder
         await services.in_database(check_free, library, name)
-        queries = parse_queries(form.first("queries"))
-        pool = await _pool(request, form, queries)
-        # Again, since searching takes its time: what is refused must count nothing.
-        await services.in_database(check_free, library, name)
+        queries, shape = parse_queries(form.first("queries")), _read_shape(form)
+        engine = services.live_library.current.engine
+        _check_size(len(queries), len(engine.table), shape)
+        # What a check refuses counts nothing. What is searched is counted, whatever comes of it.
         await _count(request, len(queries))
+        pool = await _pool(services, engine, queries, shape)
         task = await services.in_database(
             create_task,
             library,
@@ -160,48 +164,60 @@ def _show_form(
     )
 
 
-async def _pool(request: AnyRequest, form: FormFields, queries: Sequence[LabelledQuery]) -> Pool:
-    """Rank the queries as the API does, and pool what is found; `_count` must follow."""
-    services, context = services_of(request), context_of(request)
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    depth: int
+    seed: int
+    random_share: float
+
+
+def _read_shape(form: FormFields) -> _Shape:
     depth = _number(form.first("depth", "10"), "photos of each query", 1, MAX_DEPTH)
     seed = _number(form.first("seed", "0"), "seed of the order", 0, 10**9)
     percent = _number(form.first("random", "0"), "% at random on top", 0, MAX_RANDOM_PERCENT)
-    if len(queries) > MAX_QUERIES:
+    return _Shape(depth, seed, percent / 100)
+
+
+def _check_size(n_queries: int, n_photos: int, shape: _Shape) -> None:
+    """Check how much there would be to search and to grade, which is known beforehand."""
+    if n_queries > MAX_QUERIES:
         msg = (
-            f"queries must be at most {MAX_QUERIES:,} on this page, got {len(queries):,}; "
+            f"queries must be at most {MAX_QUERIES:,} on this page, got {n_queries:,}; "
             "use `searchlab judge create` for more"
         )
         raise InputError(msg)
-    if (context.used or 0) + len(queries) > context.plan.requests_per_month:
-        raise _quota_exceeded(request, len(queries))
-    engine = services.live_library.current.engine
+    ranked = min(shape.depth, n_photos)
+    drawn = min(ceil(shape.random_share * ranked), n_photos - ranked)
+    if (n_pairs := n_queries * (ranked + drawn)) > MAX_PAIRS:
+        msg = f"photos to grade must be at most {MAX_PAIRS:,}, got {n_pairs:,}; ask for fewer"
+        raise InputError(msg)
+
+
+async def _pool(
+    services: Services, engine: SearchEngine, queries: Sequence[LabelledQuery], shape: _Shape
+) -> Pool:
+    """Rank the queries as the API does, and pool what is found."""
     run: dict[str, list[str]] = {}
     for query in queries:  # one after the other, so that searches of others come between
-        run |= await services.search_threads.run(rank_queries, engine, [query], depth=depth)
+        run |= await services.search_threads.run(rank_queries, engine, [query], depth=shape.depth)
 
     def pool() -> Pool:
         photo_ids = (
             frozenset(engine.table.texts("photo_id"))
-            if percent
+            if shape.random_share
             else frozenset(photo for ranked in run.values() for photo in ranked)
         )
-        runs = {system_name(engine.config): run}
-        share = percent / 100
         return pool_queries(
             queries,
             photo_ids,
-            runs,
-            depth=depth,
-            seed=seed,
-            random_share=share,
+            {system_name(engine.config): run},
+            depth=shape.depth,
+            seed=shape.seed,
+            random_share=shape.random_share,
             table=engine.table,
         )
 
-    pooled = await services.search_threads.run(pool)
-    if len(pooled) > MAX_PAIRS:
-        msg = f"photos to grade must be at most {MAX_PAIRS:,}, got {len(pooled):,}; ask for fewer"
-        raise InputError(msg)
-    return pooled
+    return await services.search_threads.run(pool)
 
 
 async def _count(request: AnyRequest, n_queries: int) -> None:
