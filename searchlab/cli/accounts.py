@@ -129,6 +129,7 @@ def close(data: Path, database_url: str | None, account: str, yes: bool) -> None
         forget_maker(data, owner, record.name)
         close_account(database, record.name)
     delete_journals(data, owner)
+    forget_maker(data, owner, record.name)  # of a task that was made just now
     click.echo(f"account {record.name} is closed, and all that was its own is deleted")
 
 

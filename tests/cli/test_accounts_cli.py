@@ -7,6 +7,8 @@ import sys
 import pytest
 from click.testing import CliRunner
 
+from searchlab.api.accounts import administration
+from searchlab.api.accounts.administration import close_account
 from searchlab.api.accounts.database import open_database, sqlite_url
 from searchlab.api.accounts.keyring import KeyRing
 from searchlab.api.accounts.sessions import Sessions, sign_in
@@ -130,6 +132,20 @@ def test_closing_takes_the_name_off_the_judging_tasks_of_an_account(call, librar
     file = library / "judging" / "dunes" / "task.json"
     file.parent.mkdir(parents=True)
     file.write_text('{"title": "Dünen", "made_by": "acme", "owner": "1"}')
+    call("close", "--account", "acme", "--yes")
+    assert json.loads(file.read_text()) == {"title": "Dünen", "made_by": "", "owner": ""}
+
+
+def test_closing_takes_the_name_off_a_task_that_is_made_meanwhile(call, library, monkeypatch):
+    call("create", "--account", "acme")
+    file = library / "judging" / "dunes" / "task.json"
+
+    def make_and_close(*args, **kwargs):
+        file.parent.mkdir(parents=True)
+        file.write_text('{"title": "Dünen", "made_by": "acme", "owner": "1"}')
+        return close_account(*args, **kwargs)
+
+    monkeypatch.setattr(administration, "close_account", make_and_close)
     call("close", "--account", "acme", "--yes")
     assert json.loads(file.read_text()) == {"title": "Dünen", "made_by": "", "owner": ""}
 

@@ -53,6 +53,12 @@ def find_account(database: Database, name: str) -> Visitor | None:
     return None if row is None else Visitor(row.id, name, row.plan)
 
 
+def is_closed(database: Database, account_id: int) -> bool:
+    """Say whether the account of a number is closed by now, as the database has it."""
+    query = sa.select(accounts.c.id).where(accounts.c.id == account_id)
+    return database.look_up(lambda connection: connection.scalar(query)) is None
+
+
 class AnonymousVisitors:
     """The account that visitors who are not signed in search with, if the server lends one."""
 

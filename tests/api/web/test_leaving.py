@@ -2,6 +2,11 @@
 
 import pytest
 
+from searchlab.api.accounts.administration import close_account
+from searchlab.api.web.account import leaving
+from searchlab.api.web.judging import tasks
+from searchlab.evaluation.judging.pools import pool_queries
+from searchlab.evaluation.judging.tasks import create_task, open_task
 from tests.support import served_pages
 from tests.support.people import person
 
@@ -81,3 +86,35 @@ def test_the_export_holds_titles_and_queries_of_ones_own_tasks(ben, make):
     texts = {(query["lang"], query["text"]) for query in exported["queries"]}
     assert texts == {("und", "red photo"), ("de", "blaues Bild")}
     assert ben.get("/account/export").json()["judging_tasks"] == []
+
+
+def test_a_task_that_is_made_while_its_account_is_closed_bears_no_name(served, monkeypatch):
+    ann = person(served, MAKER)
+
+    def close_and_pool(*args, **kwargs):
+        assert close(person(served, MAKER)).status_code == 200
+        return pool_queries(*args, **kwargs)
+
+    monkeypatch.setattr(tasks, "pool_queries", close_and_pool)
+    ann.post("/judge/new", data={"title": "Late", "queries": "red photo", "depth": "2"})
+    task = open_task(served.library, "late")
+    assert (task.made_by, task.owner) == ("", "")
+
+
+def test_a_task_that_is_made_just_before_its_account_is_gone_bears_no_name(
+    served, make, monkeypatch
+):
+    ann, before = make("Just before")
+    pool = open_task(served.library, before).pool
+
+    def make_and_close(*args, **kwargs):
+        owner = str(ann.account_id)
+        create_task(served.library, "just-now", pool, made_by=MAKER, owner=owner)
+        return close_account(*args, **kwargs)
+
+    monkeypatch.setattr(leaving, "close_account", make_and_close)
+    assert close(ann).status_code == 200
+    monkeypatch.undo()
+    for name in (before, "just-now"):
+        task = open_task(served.library, name)
+        assert (task.made_by, task.owner) == ("", "")

@@ -95,6 +95,7 @@ def _delete(services: Services, visitor: Visitor) -> bool:
     forget_maker(library, owner, visitor.account)
     close_account(services.database, visitor.account)
     delete_journals(library, owner)
+    forget_maker(library, owner, visitor.account)  # of a task that was made just now
     return has_made_tasks
 
 

@@ -11,6 +11,7 @@ from litestar import Request, Response, get, post
 
 from searchlab.api.accounts.rates import seconds_left_in_month
 from searchlab.api.accounts.values import storable
+from searchlab.api.accounts.visitors import is_closed
 from searchlab.api.http.context import Services, caller_of, context_of, services_of
 from searchlab.api.web.forms import FormFields, read_form
 from searchlab.api.web.judging.grading import judge_query
@@ -27,7 +28,7 @@ from searchlab.evaluation.judging.comparisons import (
     open_comparison,
 )
 from searchlab.evaluation.judging.grading import GRADES
-from searchlab.evaluation.judging.makers import is_made_by
+from searchlab.evaluation.judging.makers import forget_maker, is_made_by
 from searchlab.evaluation.judging.pools import Pool, pool_queries, rank_queries
 from searchlab.evaluation.judging.query_lists import parse_queries
 from searchlab.evaluation.judging.tasks import (
@@ -139,15 +140,7 @@ async def make_task(request: AnyRequest) -> Response[bytes]:
         # What a check refuses counts nothing. What is searched is counted, whatever comes of it.
         await _count(request, len(queries))
         pool = await _pool(services, engine, queries, shape)
-        task = await services.in_database(
-            create_task,
-            library,
-            name,
-            pool,
-            title=title,
-            made_by=visitor.account,
-            owner=str(visitor.account_id),
-        )
+        task = await services.in_database(_create, services, visitor, name, pool, title)
     except (InputError, ConflictError) as error:
         if is_out_of_room(error):
             raise
@@ -218,6 +211,15 @@ async def _pool(
         )
 
     return await services.search_threads.run(pool)
+
+
+def _create(services: Services, visitor: Visitor, name: str, pool: Pool, title: str) -> JudgingTask:
+    library, owner = services.live_library.library.folder, str(visitor.account_id)
+    task = create_task(library, name, pool, title=title, made_by=visitor.account, owner=owner)
+    # Searching takes its time: whoever closed the account meanwhile could not find this task.
+    if is_closed(services.database, visitor.account_id):
+        forget_maker(library, owner, visitor.account)
+    return task
 
 
 async def _count(request: AnyRequest, n_queries: int) -> None:
