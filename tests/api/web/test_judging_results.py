@@ -88,7 +88,9 @@ def test_an_account_sees_all_grades_when_all_of_its_judges_are_done(served, ann,
     judge_all(ann, task, lambda _place: 0)
     judge_all(ben, task, lambda _place: "skip")
     assert n_graded(ben, task) == 12
-    ben.get(f"/judge/{task.name}/one", params={"judge": "Zoë"})
+    page = ben.get(f"/judge/{task.name}/one", params={"judge": "Zoë"}).text
+    assert n_graded(ben, task) == 12  # to look is not to judge
+    ben.post(f"/judge/{task.name}/one", data=judging_pages.hidden(page) | {"choice": 1})
     assert n_graded(ben, task) == 0
     assert "Until you have judged all" in ben.get(f"/judge/{task.name}/results").text
 

@@ -105,7 +105,8 @@ def _shown_to(judge: HumanJudge, task: JudgingTask) -> Collection[Pair]:
     Whoever is still judging must not see that of the photos that are left. The account's journals
     say so, since a judge elsewhere may have the same name.
     """
-    pairs, own = frozenset(task.pool.pairs), task.journals(judge.owner)
+    pairs = frozenset(task.pool.pairs)
+    own = [journal for journal in task.journals(judge.owner) if journal.latest]  # not just opened
     if own and all(pairs <= journal.latest.keys() for journal in own):
         return pairs
     path = task.journal_of(judge.label, judge.owner)
