@@ -59,7 +59,7 @@ def as_spelled(path: Path) -> Path:
 @lru_cache(maxsize=32)
 def _names_in(folder: Path, _modified_ns: int) -> dict[str, str]:
     """Return the names in a folder by themselves, and by their composed form where it is one's."""
-    names = [name for name in os.listdir(folder) if not name.isascii()]  # noqa: PTH208 - quick
+    names = [name for name in os.listdir(folder) if not name.isascii()]  # noqa: PTH208 - no Path each
     composed = {normalize("NFC", name): name for name in names}
     several = Counter(normalize("NFC", name) for name in names)
     alone = {form: name for form, name in composed.items() if several[form] == 1}

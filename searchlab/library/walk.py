@@ -100,7 +100,7 @@ def xmp_beside(picture: Path) -> tuple[Path, ...]:
 
 @lru_cache(maxsize=32)
 def _xmp_in(folder: Path, _modified_ns: int) -> dict[str, tuple[Path, ...]]:
-    names = sorted(os.listdir(folder))  # noqa: PTH208 - quick
+    names = sorted(os.listdir(folder))  # noqa: PTH208 - no Path each
     if not any(name.lower().endswith(XMP_SUFFIX) for name in names):
         return {}
     return {file.path.name: file.xmp for file in _files_of(folder, names, []) if file.xmp}

@@ -77,9 +77,9 @@ migrate(database)
 _, secret = create_key(database, account="acme", name="only")
 meter = Meter(database)
 asyncio.run(meter.count(KeyRing(database).find(secret), limit=10))
-time.sleep(3)
+time.sleep(3)  # the meter syncs each second, unasked: that is what is tested
 print("counted", flush=True)
-time.sleep(60)
+time.sleep(60)  # until it is killed: an end of its own would sync
 """
 
 
