@@ -67,6 +67,8 @@ def searchlab() -> None:
     """Search photos by meaning, and measure which model finds them best.
 
     Exits with 0 if all is well, 1 if a check failed, 2 if it was called wrongly.
+
+    The tab key completes after: eval "$(_SEARCHLAB_COMPLETE=bash_source searchlab)" (or zsh_source).
     """
 
 
