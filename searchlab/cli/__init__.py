@@ -68,7 +68,7 @@ def searchlab() -> None:
 
     Exits with 0 if all is well, 1 if a check failed, 2 if it was called wrongly.
 
-    The tab key completes after: eval "$(_SEARCHLAB_COMPLETE=bash_source searchlab)" (or zsh_source).
+    Tab completes after: eval "$(_SEARCHLAB_COMPLETE=bash_source searchlab)" (or zsh_source).
     """
 
 
