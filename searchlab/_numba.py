@@ -1,5 +1,8 @@
 """How kernels are compiled: for declared types, without the interpreter's lock, into a cache.
 
+Processes that start together, such as workers of a server, wait for the one that compiles, and find
+what it made in the cache.
+
 The cache notices changes in a kernel's own file alone. After a change to a part in another file, an
 `inner` function or an intrinsic, remove the `__pycache__` folders of this package: otherwise the
 old code runs.
@@ -7,8 +10,11 @@ old code runs.
 
 from __future__ import annotations
 
+import fcntl
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
@@ -51,7 +57,10 @@ def _compile(signature: tuple[Any, ...] | None, **settings: Any) -> Callable[[F]
             return numba.njit(signature, **options)(function)  # type: ignore[no-any-return]
 
         try:
-            return compiled()
+            if not settings.get("cache"):
+                return compiled()
+            with _one_at_a_time(function.__code__.co_filename):
+                return compiled()
         except Exception as error:  # any: no place for the cache, a full disk, a damaged file
             if not settings.get("cache"):
                 raise
@@ -63,3 +72,15 @@ def _compile(signature: tuple[Any, ...] | None, **settings: Any) -> Callable[[F]
             return compiled(cache=False)
 
     return compile_function
+
+
+@contextmanager
+def _one_at_a_time(path: str) -> Iterator[None]:
+    """Hold a file of kernels against other processes that compile them, where it can be locked."""
+    with ExitStack() as stack:
+        with suppress(OSError):  # no file, or on a share that locks only what is open for writing
+            file = stack.enter_context(Path(path).open("rb"))
+            fcntl.flock(file, fcntl.LOCK_EX)
+            # Not by closing alone: a process that was forked meanwhile has the file open too.
+            stack.callback(fcntl.flock, file, fcntl.LOCK_UN)
+        yield

@@ -44,3 +44,38 @@ def test_kernels_do_without_a_cache_that_cannot_be_used(tmp_path, harm):
     done = run()
     assert done.stdout == "42\n"
     assert "double is compiled at every start, which takes seconds" in done.stderr
+
+
+TOGETHER = """
+import pathlib, sys, time
+import numpy as np
+from searchlab._numba import I64, kernel
+
+mine, others = map(pathlib.Path, sys.argv[1:])
+mine.touch()
+while not others.exists():
+    time.sleep(0.001)
+
+@kernel(I64)
+def double(number):  # what takes a while to compile
+    return np.sort(np.arange(2 * number + 1))[-1]
+
+print(double(21), sum(double.stats.cache_misses.values()))
+"""
+
+
+@pytest.mark.slow
+def test_of_two_processes_that_start_together_one_compiles(tmp_path):
+    (tmp_path / "doubling.py").write_text(TOGETHER)
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "doubling.py", mine, others],
+            cwd=tmp_path,
+            env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for mine, others in (("first", "second"), ("second", "first"))
+    ]
+    said = sorted(process.communicate(timeout=120)[0] for process in processes)
+    assert said == ["42 0\n", "42 1\n"]
