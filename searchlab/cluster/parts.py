@@ -16,6 +16,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -30,6 +31,20 @@ from searchlab.photos.sidecar import Skipped
 
 PLAN: Final = "PLAN.json"
 _FORMAT: Final = 1
+
+
+_ROOMS: Final = ("config", "library", "models", "photos")  # whose code makes a part
+
+
+@cache
+def code_here() -> str:
+    """16 hex digits of the code that reads and embeds pictures, as it is installed here."""
+    package = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for path in sorted(path for room in _ROOMS for path in (package / room).rglob("*.py")):
+        digest.update(path.relative_to(package).as_posix().encode() + b"\0")
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -161,8 +176,8 @@ def take_part(
 ) -> list[Skipped] | None:
     """Take a shard's part into the library's cache; returns what was refused.
 
-    A part that is lost or damaged is as if it had never been: None. One that this library has no
-    room for stays where it is.
+    A part that is lost, damaged or not whole is as if it had never been: None. One that there is no
+    room for here stays where it is.
 
     Raises:
         OSError: A small picture cannot be written.
@@ -177,6 +192,10 @@ def take_part(
             store.download(_part_of(shard), path, sha256=marker["sha256"], n_bytes=marker["bytes"])
             small, facts, vectors = _read(path, shard)
     except (NotFoundError, DataError, ValueError, KeyError, TypeError):
+        return None
+    refused = {problem.where for problem in problems}
+    # A picture of which nothing is said would be missing in the library without a word.
+    if any(digest not in facts and path not in refused for digest, path in shard.files.items()):
         return None
     for digest, picture in small:
         target = thumbnail_path(thumbnails, digest)

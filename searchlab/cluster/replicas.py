@@ -3,7 +3,8 @@
 A question goes to the replica of each shard that has the fewest open. What is not answered by the
 time within which nineteen of twenty recent questions were goes to another replica too, and the
 first answer counts (Dean and Barroso, "The tail at scale", 2013). Where a shard does not answer at
-all, that is an error within a bounded time, and never an answer with photos missing.
+all, that is an error within a bounded time, and never an answer with photos missing. A replica that
+let the time pass is tried by one question a second until it answers: others do not wait for it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ _LEAST_KNOWN: Final = 20  # such answers; with fewer the first bound holds
 _FIRST_BOUND_S: Final = 0.1
 _LEAST_BOUND_S: Final = 0.001
 _PERCENTILE: Final = 95
-_REST_S: Final = 1.0  # seconds in which a lost replica is asked only if there is no other
+_REST_S: Final = 1.0
+"""Seconds in which a lost replica is asked only if there is no other, and a silent one once."""
 
 
 class _State:
@@ -38,6 +40,11 @@ class _State:
         self.shard, self.ask = shard, ask
         self.n_open = 0
         self.lost_at = -np.inf
+        self.asked_at = -np.inf
+        self.is_silent = False  # since it let the time of a question pass
+
+    def may_be_asked(self, now: float) -> bool:
+        return not self.is_silent or now - self.asked_at >= _REST_S
 
 
 class _Question:
@@ -98,11 +105,14 @@ class ReplicatedShards(Shards):
         questions = {number: _Question(arguments) for number, arguments in asked.items()}
         pending: dict[Future[Any], tuple[int, _State]] = {}
         for number, question in questions.items():
-            self._send(method, number, question, pending)
+            if not self._send(method, number, question, pending):
+                raise self._missing(number)
         answers: dict[int, Any] = {}
         while len(answers) < len(questions):
             now = time.monotonic()
             if now >= deadline:
+                for number, state in pending.values():
+                    state.is_silent |= number not in answers
                 raise self._missing(min(questions.keys() - answers.keys()))
             until = deadline if hedge_at is None else min(hedge_at, deadline)
             done, _ = wait(pending, timeout=max(0.0, until - now), return_when=FIRST_COMPLETED)
@@ -160,11 +170,13 @@ class ReplicatedShards(Shards):
         """Ask the best replica that was not asked yet; says whether there was one."""
         now = time.monotonic()
         with self._lock:
-            left = [state for state in self._replicas[number] if state not in question.tried]
+            others = [state for state in self._replicas[number] if state not in question.tried]
+            left = [state for state in others if state.may_be_asked(now)]
             if not left:
                 return False
             state = min(left, key=lambda one: (now - one.lost_at < _REST_S, one.n_open))
             state.n_open += 1
+            state.asked_at = now
             # The last asked is the last of equals next time.
             self._replicas[number].remove(state)
             self._replicas[number].append(state)
@@ -180,6 +192,7 @@ class ReplicatedShards(Shards):
         with self._lock:
             state.n_open -= 1
             if is_answer:
+                state.is_silent = False
                 self._times.append(took_s)
         if is_answer:
             self._observe(state.shard, took_s)

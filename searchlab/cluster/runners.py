@@ -23,6 +23,7 @@ from searchlab.cluster.connecting import parse_address
 from searchlab.cluster.parts import (
     PLAN,
     Shard,
+    code_here,
     cut_shards,
     drop_part,
     is_done,
@@ -44,6 +45,8 @@ from searchlab.photos.sidecar import Skipped
 from searchlab.progress import Progress
 
 _ID: Final = "ID"
+_MOST_FAILED: Final = 16
+"""Shards that may fail before the others are not tried any more."""
 _TRIES: Final = 3
 """How often a part that cannot be read is made."""
 
@@ -132,8 +135,8 @@ class RayRunner:
         shards that were under way are done again.
 
         Raises:
-            SearchlabError: Ray cannot be reached, or a task failed again and again.
-            MismatchError: Workers have another model of that name.
+            SearchlabError: Ray cannot be reached, or tasks failed; what the others made is kept.
+            MismatchError: Workers have another searchlab, or another model of that name.
         """
         own = thumbnails.parent / "cluster"
         own.mkdir(parents=True, exist_ok=True)
@@ -201,11 +204,16 @@ class RayRunner:
         waiting = deque(shards)
         tries: Counter[str] = Counter()
         threads = max(1, round(self.cpus))
-        run = tasks.run(embed_shard, waiting, work, dict(self.store_options), threads)
+        failed: list[tuple[Shard, SearchlabError]] = []
+        options = dict(self.store_options)
+        run = tasks.run(embed_shard, waiting, work, options, threads, code_here())
         with closing(run):
             for shard, error in run:
                 if error is not None:
-                    raise error
+                    failed.append((shard, error))
+                    if isinstance(error, MismatchError) or len(failed) >= _MOST_FAILED:
+                        break
+                    continue
                 tries[shard.name] += 1
                 refused = take_part(store, shard, cache, thumbnails)
                 drop_part(store, shard)
@@ -216,16 +224,43 @@ class RayRunner:
                 else:
                     msg = f"{work} must keep what workers write, got parts that are lost or damaged"
                     raise SearchlabError(msg)
+        _tell_failed(failed, len(shards))
 
 
-def embed_shard(shard: Shard, work: str, options: Mapping[str, Any], threads: int) -> None:
+def _tell_failed(failed: Sequence[tuple[Shard, SearchlabError]], n_shards: int) -> None:
+    """Raise one error for all shards that failed.
+
+    Raises:
+        MismatchError: It would be the same for all of them.
+        SearchlabError: Some failed.
+    """
+    if not failed:
+        return
+    shard, error = failed[-1]
+    if isinstance(error, MismatchError):
+        raise error
+    first = next(iter(shard.files.values()))
+    msg = (
+        f"pictures must be embedded in {n_shards} parts, got {len(failed)} that failed, such as "
+        f"the one of {len(shard.files)} pictures from {first} on: {error}; what the others made is "
+        "kept: run it again, without the picture that stops it if it is always the same"
+    )
+    raise SearchlabError(msg) from error
+
+
+def embed_shard(
+    shard: Shard, work: str, options: Mapping[str, Any], threads: int, code: str
+) -> None:
     """Read and embed the pictures of a shard and write its part; the task that workers run.
 
     A task that runs again, because its worker died after it had written, does nothing.
 
     Raises:
-        MismatchError: A model has other weights here.
+        MismatchError: searchlab is another one here, or a model has other weights.
     """
+    if (here := code_here()) != code:
+        msg = f"searchlab must have code {code} on every node, got {here}; install the same"
+        raise MismatchError(msg)
     store = Store(work, **options)
     if is_done(store, shard):
         return

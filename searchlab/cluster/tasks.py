@@ -19,6 +19,8 @@ Item = TypeVar("Item")
 
 _WAITING: Final = 2
 """Tasks for each one that runs; few, so that neither driver nor cluster fills with what waits."""
+_CANCELLING_S: Final = 5.0
+"""Seconds in which a cancelled task may delete its temporary files."""
 _RESTARTS: Final = 5
 """How often Ray starts a task again whose worker or node died; an item may be what kills it."""
 
@@ -96,8 +98,7 @@ class RayTasks:
                     item = running.pop(ready)
                     yield item, self._error_in(ready)
             finally:
-                for reference in running:
-                    ray.cancel(reference, force=True)
+                _cancel(list(running))
 
     def _check_fit(self) -> None:
         import ray
@@ -130,6 +131,18 @@ class RayTasks:
         except ray.exceptions.RayError as error:
             return SearchlabError(f"a task must end, got: {error}")
         return None
+
+
+def _cancel(running: list[Any]) -> None:
+    """Cancel tasks; those that do not end by themselves, and clean up, are killed."""
+    import ray
+
+    for reference in running:
+        ray.cancel(reference)
+    if running:
+        _, left = ray.wait(running, num_returns=len(running), timeout=_CANCELLING_S)
+        for reference in left:
+            ray.cancel(reference, force=True)
 
 
 def _error_of(cause: BaseException, purpose: str) -> SearchlabError:

@@ -30,6 +30,7 @@ from searchlab.evaluation.language_tasks import (
     TaskRunner,
     cut_by_language,
     drop_answers,
+    drop_folder,
     embed_photos,
     run_tasks,
     take_answers,
@@ -222,6 +223,7 @@ class Experiment:
         dataset, photos = self.dataset, self._describe(library)
         searched = Searched(
             library.folder,
+            library.engine.snapshot_id,
             dataset.photo_ids,
             dataset.unread,
             self.depth,
@@ -241,6 +243,7 @@ class Experiment:
                 answers = take_answers(tasks[task.config])
                 yield self._score(task.config, photos, answers, SHARED), answers.run
                 drop_answers(tasks[task.config])
+        drop_folder(every)
         if failed:
             msg = (
                 f"all {len(every)} tasks must end, got {len(failed)} that failed, such as "

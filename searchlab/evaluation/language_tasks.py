@@ -18,7 +18,7 @@ import shutil
 import uuid
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -61,6 +61,7 @@ class Searched:
 
     Attributes:
         library: Folder of the library.
+        snapshot_id: Its snapshot in force; every task must find the same.
         photo_ids: The photos to search.
         withheld: Photo fields that no model may read.
         depth: Photos of each ranking.
@@ -69,6 +70,7 @@ class Searched:
     """
 
     library: Path
+    snapshot_id: str
     photo_ids: frozenset[str]
     withheld: frozenset[str]
     depth: int
@@ -182,7 +184,7 @@ def answer_language(task: LanguageTask, searched: Searched) -> None:
     """Answer the queries of a task and write its file; what workers run.
 
     Raises:
-        MismatchError: The code here is other than that of whoever asks.
+        MismatchError: The code here, or the library, is other than that of whoever asks.
         NotFoundError: The library cannot be reached here.
     """
     if (here := code_of(searched.benchmark)) != searched.code:
@@ -229,11 +231,17 @@ def drop_answers(tasks: Sequence[LanguageTask]) -> None:
     """Delete the files of a configuration's tasks, also those of an earlier setting."""
     for task in tasks:
         beginning = task.path.name.rpartition(".gz")[0].rpartition(".")[0]
-        for path in task.path.parent.glob(f"{beginning}.*.gz"):
+        # Also what a worker that died had begun.
+        for path in task.path.parent.glob(f"{beginning}.*.gz*"):
             path.unlink(missing_ok=True)
-    folder = tasks[0].path.parent
-    if folder.is_dir() and not any(folder.iterdir()):
-        folder.rmdir()
+
+
+def drop_folder(tasks: Sequence[LanguageTask]) -> None:
+    """Delete the folder of all tasks of a run when they ended, if nothing is left in it."""
+    for folder in {task.path.parent for task in tasks}:
+        # Full, where another run writes there too; gone, where that one deleted it.
+        with suppress(OSError):
+            folder.rmdir()
 
 
 def _write_answers(task: LanguageTask, answers: Answers) -> None:
@@ -248,6 +256,12 @@ def _write_answers(task: LanguageTask, answers: Answers) -> None:
 def _open_engine(searched: Searched, config: Config) -> SearchEngine:
     """Build the engine of a configuration; the next language of it finds it open."""
     library = open_library(searched.library)
+    if (found := library.engine.snapshot_id) != searched.snapshot_id:
+        msg = (
+            f"{searched.library} must stay at snapshot {searched.snapshot_id} while measured, "
+            f"got {found}; run it again when nobody indexes it"
+        )
+        raise MismatchError(msg)
     with TemporaryDirectory(prefix="searchlab-cache-") as folder:
         # A copy, since SQLite's journal must not be shared between machines.
         copied = Path(folder) / "cache.db"

@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("fsspec", reason="fsspec is not installed: pip install 'searchlab[cluster]'")
 
+from searchlab.cluster import parts
 from searchlab.cluster.parts import (
     PLAN,
     Shard,
@@ -104,6 +105,31 @@ def test_a_damaged_part_is_as_if_it_had_never_been(
         store.write(name, {"cut": content[:-1], "flipped": flipped}[damage])
     assert take_part(store, shard, cache, tmp_path / "small") is None
     assert cache.facts(list(files)) == {}
+
+
+def test_a_part_that_leaves_out_a_picture_without_a_word_is_as_if_it_had_never_been(
+    store, shard, cache, tmp_path
+):
+    folder = tmp_path / "worker"
+    folder.mkdir()
+    with ContentCache(folder / "cache.db"):
+        pass  # as one of another version, whose facts nobody here can read
+    write_part(store, shard, folder, folder, [])
+    assert take_part(store, shard, cache, tmp_path / "small") is None
+
+
+def test_the_code_that_makes_parts_is_known_by_its_files(monkeypatch, tmp_path):
+    assert parts.code_here() == parts.code_here.__wrapped__()
+    package = tmp_path / "searchlab"
+    (package / "cluster").mkdir(parents=True)
+    (package / "photos").mkdir()
+    monkeypatch.setattr(parts, "__file__", str(package / "cluster" / "parts.py"))
+    codes = [parts.code_here.__wrapped__()]
+    for path, text in (("photos/a.py", "1"), ("photos/a.py", "2"), ("cluster/b.py", "3")):
+        (package / path).write_text(text)
+        codes.append(parts.code_here.__wrapped__())
+    assert len(set(codes)) == 3
+    assert codes[2] == codes[3]
 
 
 def test_a_library_that_cannot_be_written_is_told_and_the_part_stays(

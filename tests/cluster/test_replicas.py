@@ -6,6 +6,7 @@ from concurrent.futures import Future
 import numpy as np
 import pytest
 
+from searchlab.cluster import replicas as module
 from searchlab.cluster.replicas import ReplicatedShards
 from searchlab.cluster.sharded_index import ShardedIndex
 from searchlab.config import Config
@@ -134,6 +135,43 @@ def test_a_missing_shard_is_an_error_within_the_time_and_never_a_short_answer():
     ):
         shards.ask("index.best", {0: {}, 1: {}})
     assert 0.4 <= time.monotonic() - started < 2
+
+
+def test_what_let_the_time_pass_keeps_nobody_else_waiting_until_it_answers(monkeypatch):
+    replica = silent()
+    shards = shards_of([answering("a")], [replica], timeout_s=0.3)
+    with pytest.raises(UnavailableError):
+        shards.ask("index.best", {0: {}, 1: {}})
+    started = time.monotonic()
+    for _ in range(20):
+        with pytest.raises(UnavailableError, match=r"shard 2 of 2 must answer"):
+            shards.ask("index.best", {0: {}, 1: {}})
+        assert shards.ask("index.best", {0: {}})[0][0] == "a"
+    assert time.monotonic() - started < 0.3
+    assert replica.n_asked == 1
+    monkeypatch.setattr(module, "_REST_S", 0.0)  # a second is over: one question tries it
+    with pytest.raises(UnavailableError):
+        shards.ask("index.best", {1: {}})
+    assert replica.n_asked == 2
+    monkeypatch.undo()
+    replica.open[0].set_result("late")
+    replica.open[1].set_result("late")
+    replica.n_asked = 0
+    with pytest.raises(UnavailableError):  # it is asked, as nothing is held against it any more
+        shards.ask("index.best", {1: {}})
+    assert replica.n_asked == 1
+
+
+def test_a_silent_replica_is_passed_over_while_another_one_answers():
+    quiet, there = silent(), silent()
+    shards = shards_of([quiet, there], timeout_s=0.3)
+    with pytest.raises(UnavailableError):
+        shards.ask("index.best", {0: {}})
+    there.open[0].set_result("late")
+    shards._replicas[0].sort(key=lambda state: state.ask is there)  # the silent one is first
+    with pytest.raises(UnavailableError):
+        shards.ask("index.best", {0: {}})
+    assert (quiet.n_asked, there.n_asked) == (1, 2)
 
 
 def test_what_a_shard_refuses_is_refused_and_no_other_replica_is_asked():

@@ -1,6 +1,7 @@
 """An experiment by tasks: the figures of one process, and nothing is done twice."""
 
 from collections import deque
+from dataclasses import replace
 
 import pytest
 
@@ -69,6 +70,45 @@ def test_quality_is_that_of_one_process(experiment, library, folder, tmp_path):
         ]
         assert rankings[0] == rankings[1]
     assert files(experiment) == files(alone)  # nothing but the results is left
+
+
+def test_what_a_killed_worker_had_begun_is_deleted(experiment):
+    experiment.run(runner=Noting(most=99))
+    parts = experiment.out / "search_quality" / "shades" / "parts"
+
+    class Killed(Noting):
+        def run(self, function, waiting, *shared):
+            for task in waiting:
+                task.path.parent.mkdir(exist_ok=True)
+                task.path.with_name(f"{task.path.name}.0a.part").write_bytes(b"half")
+            yield from super().run(function, waiting, *shared)
+
+    experiment.run(runner=Killed(), force=True)
+    assert not parts.exists()
+
+
+def test_the_folder_of_parts_stays_while_a_worker_may_write_there(experiment, monkeypatch):
+    dropped = []
+
+    def drop(tasks):
+        language_tasks.drop_answers(tasks)
+        dropped.append(tasks[0].path.parent.is_dir())
+
+    monkeypatch.setattr("searchlab.evaluation.experiments.drop_answers", drop)
+    experiment.run(runner=Noting())
+    assert dropped == [True, True]
+    assert not list(experiment.out.rglob("parts"))
+
+
+def test_a_library_that_is_indexed_meanwhile_is_not_measured_on(experiment):
+    class Late(Noting):
+        def run(self, function, waiting, searched):
+            yield from super().run(function, waiting, replace(searched, snapshot_id="earlier"))
+
+    with pytest.raises(
+        SearchlabError, match=r"must stay at snapshot earlier while measured, got \S+; run it again"
+    ):
+        experiment.run(runner=Late())
 
 
 def test_every_language_of_a_configuration_is_a_task(experiment):
