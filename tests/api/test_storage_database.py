@@ -154,6 +154,11 @@ def test_sqlite_that_another_holds_is_busy_and_unchanged(tmp_path, monkeypatch):
             database.writing() as connection,
         ):
             add_account(connection, "acme")
+        with (
+            pytest.raises(BusyError, match="another process holds it, try again"),
+            database.writing_alone() as own,
+        ):
+            own.execute("DELETE FROM accounts")
         assert account_names(database) == []
         other.close()
 
@@ -183,6 +188,27 @@ def test_a_number_beyond_64_bits_is_an_input_error(database, number):
     message = "must be such that"
     with pytest.raises(UnstorableError, match=message), database.reading() as connection:
         connection.execute(sa.select(accounts).where(accounts.c.id == number)).all()
+
+
+TWICE = "INSERT INTO usage_months VALUES (1, '2026-11', 1), (1, '2026-11', 1)"
+
+
+@pytest.mark.parametrize(
+    ("statement", "values", "error", "message"),
+    [
+        (TWICE, (), DataError, "must take what is written to it, got: UNIQUE"),
+        ("SELECT 1 FROM nowhere", (), DataError, "must have the tables of this version"),
+        ("SELECT ?", (2**63,), UnstorableError, "must be such that"),
+        ("SELECT ?", ("\ud800",), UnstorableError, "must be such that"),
+    ],
+)
+def test_errors_of_sqlites_own_connection_are_ours(tmp_path, statement, values, error, message):
+    with (
+        fresh_database("sqlite", tmp_path) as database,
+        pytest.raises(error, match=message),
+        database.writing_alone() as own,
+    ):
+        own.execute(statement, values)
 
 
 def test_messages_hold_no_values(database):

@@ -117,6 +117,38 @@ def test_a_file_that_is_replaced_before_the_commit_acknowledges_nothing(database
     assert names(database) == ["other"]
 
 
+def count_alone(database, *, before_the_commit=lambda: None):
+    with database.writing_alone() as own:
+        own.execute("UPDATE accounts SET plan = 'scale'")
+        before_the_commit()
+
+
+def plans(database):
+    with database.reading() as connection:
+        return list(connection.scalars(sa.select(accounts.c.plan)))
+
+
+def test_neither_does_a_count_acknowledge_what_is_lost(database, tmp_path):
+    count_alone(database)
+    assert plans(database) == ["scale"]
+    with pytest.raises(UnreachableDatabaseError, match="got none in its place"):
+        count_alone(database, before_the_commit=(tmp_path / "api.db").unlink)
+    with pytest.raises(UnreachableDatabaseError, match="got none in its place"):
+        count_alone(database)
+    assert not (tmp_path / "api.db").exists()
+
+
+def test_a_count_that_fails_changes_nothing_and_lets_others_write(database):
+    def fail():
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        count_alone(database, before_the_commit=fail)
+    assert plans(database) == ["free"]
+    create(database, "second")
+    assert names(database) == ["first", "second"]
+
+
 def test_connections_that_were_all_closed_take_their_journal_with_them(database, tmp_path):
     database.close()
     assert not (tmp_path / "api.db-wal").exists()

@@ -9,13 +9,22 @@ import pytest
 import sqlalchemy as sa
 
 from searchlab.api.accounts import usage
+from searchlab.api.accounts.counting import Count, CountWriter
 from searchlab.api.accounts.database import BusyError
 from searchlab.api.accounts.keyring import Caller
-from searchlab.api.accounts.meter import Meter, _Count
-from searchlab.api.accounts.tables import accounts
+from searchlab.api.accounts.meter import Meter
+from searchlab.api.accounts.tables import accounts, api_keys
 from searchlab.errors import ConflictError, DataError, InputError, QuotaError
 from tests.support.databases import Clock, add_account, fresh_database, run
 from tests.support.metering import caller_of
+
+
+@pytest.fixture(autouse=True, params=["with uses", "counts alone"])
+def written(request, monkeypatch):
+    """Whether uses of keys are due with counts; where none is, SQLite's own connection counts."""
+    if request.param == "counts alone":
+        monkeypatch.setattr(CountWriter, "_list_due", lambda *_: [])
+    return request.param
 
 
 def used(database, caller, today):
@@ -54,10 +63,13 @@ def test_many_at_once_get_each_number_once(database, meter, clock):
 def test_what_is_counted_in_one_turn_of_a_loop_shares_a_transaction(database, meter, monkeypatch):
     caller = caller_of(database)
     run(meter.count(caller, limit=10**9))  # the first one also clears what is old
-    sizes, write = [], meter._write
-    monkeypatch.setattr(
-        meter, "_write", lambda conn, some, day: sizes.append(len(some)) or write(conn, some, day)
-    )
+    sizes, write = [], meter._writer.write
+
+    def noted(some, day, *, durable):
+        sizes.append(len(some))
+        return write(some, day, durable=durable)
+
+    monkeypatch.setattr(meter._writer, "write", noted)
 
     async def search():
         return await asyncio.gather(*(meter.count(caller, limit=10**9) for _ in range(40)))
@@ -82,7 +94,7 @@ def test_a_count_is_answered_at_the_end_of_the_turn_not_when_the_meter_looks_aga
 def test_what_a_loop_left_behind_in_the_midst_of_its_turn_is_written(database, meter, clock):
     caller = caller_of(database)
     loop = asyncio.new_event_loop()
-    meter._put(_Count(caller, 9, 1, None, loop, loop.create_future()))
+    meter._put(Count(caller, 9, 1, None, loop, loop.create_future()))
     loop.close()
     run(meter.flush())
     assert used(database, caller, clock.now.date()) == 1
@@ -113,6 +125,31 @@ def test_accounts_are_counted_apart_and_their_keys_together(database, meter, clo
     run(search())
     today = clock.now.date()
     assert [used(database, caller, today) for caller in (first, second, beta)] == [5, 5, 1]
+
+
+def test_only_where_a_use_is_due_is_it_written_with_the_count(database, meter, clock, written):
+    caller, keys = caller_of(database), sa.select(api_keys.c.last_used_at)
+    run(meter.count(caller, limit=9))
+    with database.reading() as connection:
+        (last_used_at,) = connection.scalars(keys)
+    assert (last_used_at is None) == (written == "counts alone")
+
+
+def test_where_no_use_is_due_sqlite_counts_by_itself(database, meter, written, monkeypatch):
+    caller, ordinary = caller_of(database), []
+    writing = database.writing
+
+    def noted(**options):
+        ordinary.append(options)
+        return writing(**options)
+
+    monkeypatch.setattr(database, "writing", noted)
+    assert [run(meter.count(caller, limit=9)) for _ in range(3)] == [1, 2, 3]
+    counts = [options for options in ordinary if options == {"durable": False}]
+    is_alone = written == "counts alone" and database.file is not None
+    # With uses, the first count alone brings one: the next is due in a second.
+    n_ordinary = 0 if is_alone else 1 if database.file is not None else 3
+    assert len(counts) == n_ordinary
 
 
 def test_a_new_month_starts_at_one_and_the_old_one_stays(database, meter, clock):

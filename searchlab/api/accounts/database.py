@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import sqlalchemy as sa
 from sqlalchemy import event, exc
@@ -112,6 +112,29 @@ class Database:
                 self._watch.confirm(opened)
 
     @contextmanager
+    def writing_alone(self) -> Iterator[sqlite3.Connection]:
+        """Open a transaction as `writing(durable=False)` does, on SQLite's own connection.
+
+        That takes a third of the time, which counts where it is done for each search.
+
+        Raises:
+            SearchlabError: As `writing`.
+        """
+        with self._turn(), self.translate_errors():
+            held = self.engine.raw_connection()
+            try:
+                own = cast(sqlite3.Connection, held.driver_connection)
+                own.execute("PRAGMA synchronous=NORMAL")
+                own.execute("BEGIN IMMEDIATE")
+                yield own
+                own.execute("COMMIT")
+                opened = held.info.get("node")
+            finally:
+                held.close()  # which rolls back what was not committed
+            if self._watch is not None:
+                self._watch.confirm(opened)
+
+    @contextmanager
     def _turn(self) -> Iterator[None]:
         # SQLite's writers poll with pauses of up to 0.1 s; threads of one process need not.
         if self.file is None:
@@ -142,14 +165,11 @@ class Database:
         self.look_up(lambda connection: connection.exec_driver_sql("SELECT 1").scalar())
         # With a connection of its own, which waits less long.
         watch = self._watch or FileWatch(self.file, None)
-        try:
-            with closing(watch.connect(patience_s)) as own:
-                own.isolation_level = None
-                own.execute("BEGIN IMMEDIATE")
-                _count_up(own.execute)
-                own.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise self._error_of(exc.OperationalError("", None, error)) from error
+        with self.translate_errors(), closing(watch.connect(patience_s)) as own:
+            own.isolation_level = None
+            own.execute("BEGIN IMMEDIATE")
+            _count_up(own.execute)
+            own.execute("COMMIT")
 
     def make_durable(self, connection: Connection) -> None:
         """Let a transaction take to the disk what was committed before it without waiting for one.
@@ -219,6 +239,10 @@ class Database:
             raise BusyError(msg) from None
         except exc.DBAPIError as error:
             raise self._error_of(error) from error
+        except sqlite3.Error as error:  # of SQLite's own connection
+            is_operational = isinstance(error, sqlite3.OperationalError)
+            kind = exc.OperationalError if is_operational else exc.DatabaseError
+            raise self._error_of(kind("", None, error)) from error
         except exc.PendingRollbackError as error:
             msg = f"{self.name} must stay connected, got a connection that was lost; try again"
             raise UnreachableDatabaseError(msg) from error

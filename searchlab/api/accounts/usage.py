@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Any
@@ -29,6 +30,10 @@ _DOUBTED_DAYS = 31
 _DOUBTED_MONTHS = 2  # which that many days may lie in
 
 
+Writing = Connection | sqlite3.Connection
+"""A transaction of `Database.writing` or `writing_alone`."""
+
+
 class UsageCounts:
     """Writes counts within transactions of its callers."""
 
@@ -37,22 +42,31 @@ class UsageCounts:
             usage_months.c.requests
         )
         self._add_day = _add_or_insert(database, usage_days, "account_id", "day", "key_id")
+        # The same two for SQLite's own connection.
+        self._month_text = str(self._add_month.compile(dialect=sqlite.dialect()))
+        self._day_text = str(self._add_day.compile(dialect=sqlite.dialect()))
 
-    def add_to_month(
-        self, connection: Connection, account_id: int, month: str, requests: int
-    ) -> int:
+    def add_to_month(self, connection: Writing, account_id: int, month: str, requests: int) -> int:
         """Add searches to an account's month; returns the new total."""
-        row = {"account_id": account_id, "month": month, "requests": requests}
-        total: int = connection.execute(self._add_month, row).scalar_one()
+        total: int
+        if isinstance(connection, sqlite3.Connection):
+            row = (account_id, month, requests)
+            (total,) = connection.execute(self._month_text, row).fetchone()
+        else:
+            values = {"account_id": account_id, "month": month, "requests": requests}
+            total = connection.execute(self._add_month, values).scalar_one()
         return total
 
-    def set_month(self, connection: Connection, account_id: int, month: str, used: int) -> None:
+    def set_month(self, connection: Writing, account_id: int, month: str, used: int) -> None:
         """Set the searches of an account's month, whose row `add_to_month` has locked."""
-        values = {"of_account": account_id, "of_month": month, "now": used}
-        connection.execute(_SET_USED, values)
+        if isinstance(connection, sqlite3.Connection):
+            connection.execute(_SET_TEXT, (used, account_id, month))
+        else:
+            values = {"of_account": account_id, "of_month": month, "now": used}
+            connection.execute(_SET_USED, values)
 
     def add_to_day(
-        self, connection: Connection, day: date, by_key: Mapping[tuple[int, str], int]
+        self, connection: Writing, day: date, by_key: Mapping[tuple[int, str], int]
     ) -> None:
         """Add searches to a day.
 
@@ -61,11 +75,17 @@ class UsageCounts:
             day: The day in UTC.
             by_key: Searches by account and key.
         """
-        rows = [
-            {"account_id": account_id, "day": day, "key_id": key_id, "requests": requests}
-            for (account_id, key_id), requests in sorted(by_key.items())
-        ]
-        if rows:
+        counted = sorted(by_key.items())
+        if isinstance(connection, sqlite3.Connection):
+            connection.executemany(
+                self._day_text,
+                [(account, day.isoformat(), key, requests) for (account, key), requests in counted],
+            )
+        elif counted:
+            rows = [
+                {"account_id": account_id, "day": day, "key_id": key_id, "requests": requests}
+                for (account_id, key_id), requests in counted
+            ]
             connection.execute(self._add_day, rows)
 
     def mark_used(self, connection: Connection, used_at: Mapping[str, datetime]) -> None:
@@ -247,6 +267,7 @@ _SET_USED = (
     )
     .values(requests=sa.bindparam("now"))
 )
+_SET_TEXT = str(_SET_USED.compile(dialect=sqlite.dialect()))
 
 
 def _is_grant(key_id: str) -> bool:
