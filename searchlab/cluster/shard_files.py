@@ -103,23 +103,19 @@ def open_part(folder: Path, place: Place) -> Part:
 
 
 def _open_index(folder: Path, snapshot: Path, vectors: Embeddings, config: Config) -> Part:
-    labels = np.arange(len(vectors))
     if not index_class(config).approximate:  # which costs nothing to build
-        return Part(build_index(vectors, config, labels))
+        return Part(build_index(vectors, config))
     kept = folder / "cluster" / "indexes" / _key(vectors, config)
-    is_there = kept.is_dir()
-    if is_there:
-        with suppress(DataError):  # damaged: built again
-            index = open_index(kept, vectors, config, labels=labels)
-            _note_use(kept)
-            return Part(index)
-    index = build_index(vectors, config, labels)
+    opened = _open_kept(kept, vectors, config)
+    if opened is not None:
+        return Part(opened)
+    index = build_index(vectors, config)
     if index.wants_texts:
         with named_by(folder):
             model = load_model_of(folder, config)
         teach_texts(index, PhotoTable.open(snapshot / _PHOTOS), model)
     try:
-        _keep_index(index, kept, replace=is_there)
+        index = _keep_index(index, kept, vectors, config)
         _delete_old(kept.parent)
     except OSError as error:
         problem = (
@@ -128,6 +124,17 @@ def _open_index(folder: Path, snapshot: Path, vectors: Embeddings, config: Confi
         )
         return Part(index, problem)
     return Part(index)
+
+
+def _open_kept(kept: Path, vectors: Embeddings, config: Config) -> VectorIndex | None:
+    """Open an index that was kept; None where there is none, or a damaged one."""
+    if not kept.is_dir():
+        return None
+    with suppress(DataError):
+        index = open_index(kept, vectors, config, labels=np.arange(len(vectors)))
+        _note_use(kept)
+        return index
+    return None
 
 
 def _note_use(kept: Path) -> None:
@@ -139,20 +146,36 @@ def _note_use(kept: Path) -> None:
             raise
 
 
-def _keep_index(index: VectorIndex, kept: Path, *, replace: bool) -> None:
-    """Write an index whole or not at all, in place of a damaged one if `replace`."""
+def _keep_index(index: VectorIndex, kept: Path, vectors: Embeddings, config: Config) -> VectorIndex:
+    """Write an index whole or not at all, in place of a damaged one.
+
+    Returns:
+        It, or the one that another replica has kept meanwhile: an engine's table that no folder
+        names is soon dropped, so that the index of whoever was late must not be searched.
+    """
     partial = _unfinished(kept.parent)
     partial.mkdir(parents=True)
     try:
         index.save(partial)
-        if replace:
+        while not _take_name(partial, kept):
+            opened = _open_kept(kept, vectors, config)
+            if opened is not None:
+                return opened
             with suppress(FileNotFoundError):  # another replica has done so
                 shutil.rmtree(kept.rename(_unfinished(kept.parent)))
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)  # it is still there only where it is not kept
+    return index
+
+
+def _take_name(partial: Path, kept: Path) -> bool:
+    try:
         partial.rename(kept)
     except OSError as error:
-        shutil.rmtree(partial, ignore_errors=True)
-        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # another replica was first
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
+        return False
+    return True
 
 
 def _delete_old(folder: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import shutil
 import time
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -24,8 +25,11 @@ from searchlab.cluster.shard_files import (
 from searchlab.config import Config
 from searchlab.errors import DataError, MismatchError
 from searchlab.library.snapshots import current_id
+from searchlab.search.indexes import build_index
+from searchlab.search.indexes.foreign.pgvector import PgvectorIndex
 from tests.support import library_world
 from tests.support.disks import full_disk
+from tests.support.tables_in_memory import TablesInMemory
 
 index = library_world.index
 library = library_world.library
@@ -117,9 +121,9 @@ def test_old_indexes_that_cannot_be_deleted_are_told(library, place, monkeypatch
 def test_an_index_is_built_once_and_again_where_it_was_damaged(library, place, monkeypatch):
     built = []
 
-    def build(vectors, config, labels):
+    def build(vectors, *how):
         built.append(len(vectors))
-        return shard_files.index_class(config).build(vectors, config, labels=labels)
+        return build_index(vectors, *how)
 
     monkeypatch.setattr(shard_files, "build_index", build)
     query = library.engine.index.vectors[[3]]
@@ -134,6 +138,60 @@ def test_an_index_is_built_once_and_again_where_it_was_damaged(library, place, m
     answers.add(open_part(library.folder, place).index.search(query, 5).rows.tobytes())
     assert (built, len(answers)) == ([10, 10, 10], 1)
     assert not list((library.folder / "cluster" / "indexes").glob(".*"))
+
+
+@pytest.fixture
+def open_at_once(library, monkeypatch):
+    """Opens a part on two replicas, of which the other one is done while the first builds."""
+
+    def _open(place):
+        parts = []
+
+        def build(*what):
+            index = build_index(*what)
+            monkeypatch.setattr(shard_files, "build_index", build_index)
+            parts.append(open_part(library.folder, place))
+            return index
+
+        monkeypatch.setattr(shard_files, "build_index", build)
+        return [open_part(library.folder, place), *parts]
+
+    return _open
+
+
+def test_replicas_that_build_at_once_share_the_table_that_stays(
+    library, put, index, open_at_once, monkeypatch
+):
+    engine = TablesInMemory("pgvector")
+    monkeypatch.setattr(PgvectorIndex, "connect", lambda _: engine)
+    for number in range(20):
+        put(f"{number:02d}.png", number)
+    index(config=Config(model="palette", index="pgvector:postgresql://host/photos"))
+    name = current_id(library.folder)
+    place = Place(name, manifest_digest(library.folder, name), 0, 10)
+    one, other = open_at_once(place)
+    # Whoever saves drops the tables that no folder names.
+    open_part(library.folder, replace(place, start=10, stop=20))
+    assert one.index.table == other.index.table
+    assert one.index.table.name in engine.list_tables()
+    assert (one.problem, other.problem) == ("", "")
+
+
+def test_a_damaged_index_that_another_replica_has_mended_is_not_replaced(
+    library, place, open_at_once, monkeypatch
+):
+    open_part(library.folder, place)
+    (kept,) = (library.folder / "cluster" / "indexes").iterdir()
+    for file in kept.iterdir():
+        file.write_bytes(file.read_bytes()[:20])
+    renamed = []
+    rename = Path.rename
+    monkeypatch.setattr(Path, "rename", lambda *names: renamed.append(names) or rename(*names))
+    one, other = open_at_once(place)
+    assert [source for source, _ in renamed].count(kept) == 1  # the damaged one
+    assert list(kept.parent.iterdir()) == [kept]
+    query = library.engine.index.vectors[[13]]
+    assert one.index.search(query, 5).rows.tolist() == other.index.search(query, 5).rows.tolist()
 
 
 def test_an_index_that_nobody_opened_for_a_week_goes_when_another_is_built(library, place):
