@@ -5,6 +5,7 @@ import json
 import shutil
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,11 +27,13 @@ from searchlab.library.ingest import index_photos
 from searchlab.library.library import open_library
 from searchlab.library.roots import check_root
 from searchlab.search.indexes import ExactIndex, build_index, open_index
+from searchlab.search.indexes.foreign.tables import Table, save_name
 from tests.support import index_kinds, library_world
 from tests.support.databases import psql
 from tests.support.examples import examples
 from tests.support.index_kinds import N, param
 from tests.support.neighbor_checks import check_answers, check_same
+from tests.support.tables_in_memory import TablesInMemory
 
 vectors = index_kinds.vectors
 queries = index_kinds.queries
@@ -182,6 +185,48 @@ def test_tables_of_a_library_that_was_moved_or_copied_are_its_own(tmp_path, conf
     (moved / "snapshots/1/engine.json").unlink()
     build_index(vectors[:330], config).save(snapshot(moved, 2))
     assert names - set(first.engine.list_tables()) == {first.table.name}
+
+
+@pytest.fixture
+def two_tables(vectors):
+    """An engine in this process with two tables."""
+    engine, tables = TablesInMemory("pgvector"), [Table.of(vectors[:3]), Table.of(vectors[:4])]
+    for table in tables:
+        engine.write(table, vectors[: table.n_rows])
+    return engine, *tables
+
+
+def test_a_table_that_is_saved_while_another_is_stays(tmp_path, two_tables, monkeypatch):
+    engine, one, other = two_tables
+    beside = snapshot(tmp_path, 2)
+
+    def list_late():
+        monkeypatch.undo()
+        save_name(engine, other, beside)
+        return engine.list_tables()
+
+    monkeypatch.setattr(engine, "list_tables", list_late)
+    save_name(engine, one, snapshot(tmp_path, 1))
+    assert set(engine.list_tables()) == {one.name, other.name}
+
+
+def test_a_table_whose_folder_is_renamed_while_another_is_saved_stays(
+    tmp_path, two_tables, monkeypatch
+):
+    engine, one, other = two_tables
+    unfinished = snapshot(tmp_path, ".unfinished")
+    save_name(engine, other, unfinished)
+    glob = Path.glob
+
+    def glob_early(folder, pattern):
+        paths = list(glob(folder, pattern))
+        if unfinished.exists():
+            unfinished.rename(unfinished.with_name("2"))
+        return paths
+
+    monkeypatch.setattr(Path, "glob", glob_early)
+    save_name(engine, one, snapshot(tmp_path, 1))
+    assert set(engine.list_tables()) == {one.name, other.name}
 
 
 def test_an_index_that_is_not_saved_leaves_no_table(config, vectors):

@@ -166,10 +166,12 @@ def save_name(engine: Engine, table: Table, folder: Path) -> None:
     """
     library = _library_of(folder.resolve().parent)
     write_atomically(folder / FILE, json.dumps({"engine": engine.name, **asdict(table)}).encode())
-    # After the file: who saves at the same time drops what is owned and named nowhere.
+    # After the file: who saves at the same time drops what is owned and named nowhere. So what is
+    # owned is read first, and the names twice, since a folder may get another one meanwhile.
     engine.own(table, library)
-    kept = {table.name, *_named_beside(folder)}
-    for name, owned in engine.list_tables().items():
+    tables = engine.list_tables()
+    kept = {table.name, *_named_beside(folder), *_named_beside(folder)}
+    for name, owned in tables.items():
         forgotten = not owned.library and time.time() - owned.made > _FORGOTTEN_S
         if name not in kept and (owned.library == library or forgotten):
             # What another role made, or is busy with, stays; the next run tries again.
