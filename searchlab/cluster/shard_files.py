@@ -180,7 +180,8 @@ def _take_name(partial: Path, kept: Path) -> bool:
 
 def _delete_old(folder: Path) -> None:
     """Delete indexes that nobody opened for long, and what writers that died have left."""
-    for old in folder.iterdir():
+    # A file beside them says whose the tables of an engine are, for as long as the library lives.
+    for old in filter(Path.is_dir, folder.iterdir()):
         with suppress(FileNotFoundError):  # another replica deletes it, too
             if time.time() - old.stat().st_mtime > _KEPT_S:
                 # Renamed first: an index is there as a whole or not at all.

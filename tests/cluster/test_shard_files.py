@@ -221,6 +221,17 @@ def test_an_index_that_nobody_opened_for_a_week_goes_when_another_is_built(libra
     assert sorted(part.index.search(query, 10).rows[0].tolist()) == list(range(10))
 
 
+def test_what_tells_whose_tables_these_are_is_no_old_index(library, place):
+    folder = library.folder / "cluster" / "indexes"
+    assert open_part(library.folder, place).problem == ""
+    owner = folder / "engine-owner.json"
+    owner.write_text("{}")
+    os.utime(owner, (time.time() - shard_files._KEPT_S - 60,) * 2)
+    assert open_part(library.folder, replace(place, start=0, stop=10)).problem == ""
+    assert owner.exists()
+    assert not list(folder.glob(".*"))
+
+
 # -- where shards begin ---------------------------------------------------------------------------
 
 
