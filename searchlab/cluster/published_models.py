@@ -7,6 +7,9 @@ ADDRESS/snapshots/NAME/models.json   files of the models with their checksums; n
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Final
 
@@ -57,42 +60,66 @@ def push_models(
         store.write(_list_of(snapshot_id), json.dumps(msgspec.to_builtins(files)).encode())
 
 
-def pull_models(store: Store, snapshot_id: str, folder: Path) -> None:
-    """Bring the models that were pushed with a snapshot into a library, those that differ here.
+@contextmanager
+def fetched_models(store: Store, snapshot_id: str, folder: Path) -> Iterator[Callable[[], None]]:
+    """Fetch the models that were pushed with a snapshot, beside those of a library.
+
+    Args:
+        store: Where from.
+        snapshot_id: The snapshot.
+        folder: The library, which nobody else writes to.
+
+    Yields:
+        Puts the files that differ in place of those that the library has. Until it is called the
+        library stays as it is; what was not put there by the end is deleted.
 
     Raises:
         DataError: A file of them is lost or damaged at the address.
         SearchlabError: The address cannot be reached or read.
     """
+    fetched = folder / "cluster" / "models.part"
+    shutil.rmtree(fetched, ignore_errors=True)  # of a pull that was killed
+    try:
+        new = []
+        for path, sealed in _read_list(store, snapshot_id).items():
+            if not (folder / path).is_file() or sha256_of(folder / path) != sealed.sha256:
+                _download(store, sealed, fetched / path)
+                new.append(path)
+
+        def put() -> None:
+            for path in new:
+                target = folder / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                (fetched / path).replace(target)
+                sync_folder(target.parent)
+
+        yield put
+    finally:
+        shutil.rmtree(fetched, ignore_errors=True)
+
+
+def _read_list(store: Store, snapshot_id: str) -> dict[str, _Sealed]:
     name = _list_of(snapshot_id)
     try:
-        content = store.read(name)
-    except NotFoundError:
-        return
-    try:
-        files = msgspec.json.decode(content, type=_Files)
+        files = msgspec.json.decode(store.read(name), type=_Files)
         if any(".." in PurePosixPath(path).parts for path in files):
             msg = "a file that lies elsewhere"
             raise ValueError(msg)
+    except NotFoundError:
+        return {}
     except ValueError as error:
         msg = f"{store.place(name)} must list files of models, got: {error}; push again"
         raise DataError(msg) from error
-    brought = []
-    for path, sealed in files.items():
-        target = folder / path
-        if target.is_file() and sha256_of(target) == sealed.sha256:
-            continue
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial = target.with_name(f"{target.name}.part")
-        try:
-            store.download(sealed.object, partial, sha256=sealed.sha256, n_bytes=sealed.bytes)
-        except NotFoundError as error:
-            msg = f"{error}; push the library again with `--all`"
-            raise DataError(msg) from error
-        brought.append((partial, target))
-    for partial, target in brought:  # all are here: now they change, together
-        partial.replace(target)
-        sync_folder(target.parent)
+    return files
+
+
+def _download(store: Store, sealed: _Sealed, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        store.download(sealed.object, target, sha256=sealed.sha256, n_bytes=sealed.bytes)
+    except NotFoundError as error:
+        msg = f"{error}; push the library again with `--all`"
+        raise DataError(msg) from error
 
 
 def _list_of(snapshot_id: str) -> str:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from searchlab.cluster.published_models import pull_models, push_models
+from searchlab.cluster.published_models import fetched_models, push_models
 from searchlab.cluster.storage import Store
 from searchlab.errors import (
     ConflictError,
@@ -151,30 +151,43 @@ def pull(
     manifest = read_published(store, snapshot_id)
     files: Mapping[str, dict[str, Any]] = manifest["files"]
     with library.writing():
-        if _is_sound(library.folder, snapshot_id):
-            pull_models(store, snapshot_id, library.folder)
-            return Published(snapshot_id, len(files), 0, 0)
-        here = None if replace else _readable_id(library.folder)
-        if here is not None and store.size(_manifest_of(here)) is None:
-            msg = (
-                f"{library.folder} must be empty or hold what was pushed to {store.address}, got "
-                f"{here}, which never was; pull into another folder, or replace it with `--replace`"
-            )
-            raise ConflictError(msg)
-        pull_models(store, snapshot_id, library.folder)
-        if _is_whole(library.folder, snapshot_id):  # brought by a pull that died then
-            put_in_force(library.folder, snapshot_id)
-            return Published(snapshot_id, len(files), 0, 0)
-        with progress.step("copying from the address", len(files), unit="files") as step:
+        is_in_force = _is_sound(library.folder, snapshot_id)
+        if not is_in_force and not replace:
+            _refuse_own(library.folder, store)
+        with fetched_models(store, snapshot_id, library.folder) as put_models:
+            is_new = not is_in_force and not _is_whole(library.folder, snapshot_id)
+            if is_new:  # else a pull that died before the end may have brought it
+                snapshot_id = _take(store, snapshot_id, manifest, library.folder, progress)
+            # As late as can be: what was in force until now needs the models that were there.
+            put_models()
+            if not is_in_force:
+                put_in_force(library.folder, snapshot_id)
+    copied = files.values() if is_new else ()
+    n_bytes = sum(one["bytes"] for one in copied)
+    return Published(snapshot_id, len(files), len(copied), n_bytes)
 
-            def fetch(name: str, target: Path) -> None:
-                sealed = files[name]
-                _download(store, sealed, target)
-                step.advance(1)
 
-            number = number_of(Path(snapshot_id))
-            taken = take_snapshot(library.folder, manifest, fetch, number=number)
-    return Published(taken, len(files), len(files), sum(one["bytes"] for one in files.values()))
+def _take(
+    store: Store, snapshot_id: str, manifest: dict[str, Any], folder: Path, progress: Progress
+) -> str:
+    files = manifest["files"]
+    with progress.step("copying from the address", len(files), unit="files") as step:
+
+        def fetch(name: str, target: Path) -> None:
+            _download(store, files[name], target)
+            step.advance(1)
+
+        return take_snapshot(folder, manifest, fetch, number=number_of(Path(snapshot_id)))
+
+
+def _refuse_own(folder: Path, store: Store) -> None:
+    here = _readable_id(folder)
+    if here is not None and store.size(_manifest_of(here)) is None:
+        msg = (
+            f"{folder} must be empty or hold what was pushed to {store.address}, got "
+            f"{here}, which never was; pull into another folder, or replace it with `--replace`"
+        )
+        raise ConflictError(msg)
 
 
 def published_id(store: Store) -> str | None:

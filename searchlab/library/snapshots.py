@@ -187,7 +187,9 @@ def adopt_snapshot(folder: Path, source: Path) -> str:
         if seal(target) != manifest["files"][name]:
             raise DataError(broken(source / name, "another checksum"))
 
-    return take_snapshot(folder, manifest, copy)
+    snapshot_id = take_snapshot(folder, manifest, copy)
+    put_in_force(folder, snapshot_id)
+    return snapshot_id
 
 
 def take_snapshot(
@@ -197,7 +199,7 @@ def take_snapshot(
     *,
     number: int | None = None,
 ) -> str:
-    """Bring the files of a snapshot from elsewhere and swap it in; returns its name here.
+    """Bring the files of a snapshot from elsewhere; returns its name here, not in force yet.
 
     Args:
         folder: The library.
@@ -211,7 +213,7 @@ def take_snapshot(
             fetch(name, partial / name)
             if seal(partial / name)["bytes"] != sealed["bytes"]:
                 raise DataError(broken(partial / name, "another size"))
-    return _swap_in(folder, partial, manifest, replace_equal=True, number=number)
+    return _finish(partial, manifest, number=number)
 
 
 @contextmanager
@@ -236,26 +238,24 @@ def _partial(folder: Path) -> Path:
     return partial
 
 
-def _swap_in(
-    folder: Path,
-    partial: Path,
-    manifest: dict[str, Any],
-    *,
-    replace_equal: bool,
-    number: int | None = None,
-) -> str:
-    snapshots = partial.parent
-    text = json.dumps(manifest, indent=1, sort_keys=True)
-    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+def _swap_in(folder: Path, partial: Path, manifest: dict[str, Any], *, replace_equal: bool) -> str:
     retention, before = read_retention(folder), _last_id(folder)
-    if not replace_equal and before is not None and before.endswith(digest):
+    if not replace_equal and before is not None and before.endswith(_as_written(manifest)[1]):
         shutil.rmtree(partial)
-        drop_old(snapshots, before, retention)
+        drop_old(partial.parent, before, retention)
         return before
+    snapshot_id = _finish(partial, manifest)
+    put_in_force(folder, snapshot_id)
+    return snapshot_id
+
+
+def _finish(partial: Path, manifest: dict[str, Any], *, number: int | None = None) -> str:
+    """Give an unfinished snapshot its manifest and its name."""
+    snapshots, (content, digest) = partial.parent, _as_written(manifest)
     if number is None:
         number = 1 + max(map(number_of, snapshots.iterdir()), default=0)
     snapshot_id = f"{number:06d}-{digest}"
-    write_atomically(partial / "manifest.json", text.encode())
+    write_atomically(partial / "manifest.json", content)
     sync_folder(partial)
     place, aside = snapshots / snapshot_id, snapshots / f"{DROPPED}{snapshot_id}"
     if place.exists():  # damaged, or it would not be brought again
@@ -263,8 +263,12 @@ def _swap_in(
     partial.rename(place)
     sync_folder(snapshots)
     shutil.rmtree(aside, ignore_errors=True)
-    put_in_force(folder, snapshot_id)
     return snapshot_id
+
+
+def _as_written(manifest: dict[str, Any]) -> tuple[bytes, str]:
+    content = json.dumps(manifest, indent=1, sort_keys=True).encode()
+    return content, hashlib.sha256(content).hexdigest()[:8]
 
 
 def put_in_force(folder: Path, snapshot_id: str) -> None:
@@ -274,11 +278,11 @@ def put_in_force(folder: Path, snapshot_id: str) -> None:
         folder: The library, which nobody else writes to.
         snapshot_id: The snapshot.
     """
-    snapshots, before = folder / "snapshots", _last_id(folder)
+    snapshots, before, retention = folder / "snapshots", _last_id(folder), read_retention(folder)
     if before not in (None, snapshot_id) and (snapshots / str(before)).is_dir():
         note_end(snapshots / str(before))
     write_atomically(folder / "CURRENT", f"{snapshot_id}\n".encode())
-    drop_old(snapshots, snapshot_id, read_retention(folder))
+    drop_old(snapshots, snapshot_id, retention)
 
 
 def _last_id(folder: Path) -> str | None:
