@@ -51,9 +51,8 @@ class Store:
         if "://" not in text:
             text = str(Path(text).expanduser().absolute())
         try:
-            # Listings that are kept would hide what others write.
             self._system, self._root = url_to_fs(
-                text, use_listings_cache=False, skip_instance_cache="memory:" not in text, **options
+                text, skip_instance_cache="memory:" not in text, **options
             )
         except ImportError as error:
             msg = f"{text} must be of a protocol that is installed, got: {error}"
@@ -61,6 +60,9 @@ class Store:
         except ValueError as error:
             msg = f"{text} must be a folder or an address that fsspec knows, got: {error}"
             raise InputError(msg) from error
+        # Listings that are kept would hide what others write. Said here, since SFTP gives every
+        # option to its client, and not every protocol takes `refresh=True` with a question.
+        self._system.dircache.use_listings_cache = False
         names = self._system.protocol
         self._protocols = frozenset([names] if isinstance(names, str) else names)
         self.address = text.rstrip("/")
@@ -94,7 +96,7 @@ class Store:
             SearchlabError: The address cannot be reached or read.
         """
         try:
-            return int(self._system.info(self._path(name), refresh=True)["size"])
+            return int(self._system.info(self._path(name))["size"])
         except FileNotFoundError:
             return None
         except Exception as error:

@@ -1,6 +1,9 @@
 """A snapshot pushed to an address and pulled from it: the same, or refused with a reason."""
 
+import functools
 import json
+import threading
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from PIL import Image
@@ -54,6 +57,38 @@ def test_a_pulled_library_is_the_pushed_one_to_the_last_byte(indexed, elsewhere,
     assert snapshot_files(elsewhere) == snapshot_files(indexed)
     assert ranked(elsewhere, ALL) == ranked(indexed, ALL)
     assert open_library(elsewhere.folder).check()
+
+
+@pytest.fixture
+def web_server(tmp_path):
+    """A folder, and the address at which a web server shows it."""
+    pytest.importorskip("aiohttp", reason="aiohttp is not installed")
+    folder = tmp_path / "shown"
+    handler = functools.partial(SilentHandler, directory=folder)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield folder, f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+class SilentHandler(SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+def test_what_a_web_server_shows_is_pulled_again_and_again(
+    indexed, elsewhere, web_server, put, index
+):
+    folder, address = web_server
+    push(indexed, Store(folder))
+    pull(Store(address), elsewhere)
+    put("green.png", "#15b01a")
+    index()
+    push(indexed, Store(folder))
+    pull(Store(address), elsewhere)
+    assert current_id(elsewhere.folder) == current_id(indexed.folder)
+    assert Store(address).size("CURRENT") == len((folder / "CURRENT").read_bytes())
+    assert Store(address).size("none") is None
 
 
 def test_only_what_is_new_is_copied(indexed, elsewhere, store, put, index):

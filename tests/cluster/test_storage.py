@@ -39,6 +39,17 @@ def test_nothing_stale_is_read(store, new_store):
     assert reader.size("a") is None
 
 
+def test_a_listing_hides_nothing_that_others_write_later(store, new_store):
+    reader = new_store()
+    store.write("a", b"one")
+    reader._system.ls(reader._root)
+    store.write("a", b"other")
+    store.write("b", b"new")
+    assert (reader.size("a"), reader.size("b")) == (5, 3)
+    store.delete("a")
+    assert reader.size("a") is None
+
+
 def test_an_object_that_is_not_there_is_told_by_its_address(store, tmp_path):
     with pytest.raises(NotFoundError, match=r"lost/one must be there, got no such object"):
         store.read("lost/one")
@@ -77,6 +88,26 @@ def test_an_interrupted_write_leaves_what_was_there(tmp_path, monkeypatch):
         store.write("one", b"after!")
     assert store.read("one") == b"before"
     assert [path.name for path in (tmp_path / "store").iterdir()] == ["one"]
+
+
+def test_a_protocol_that_takes_no_options_of_listings_will_do(tmp_path):
+    """As those of SFTP and WebHDFS, of which the first gives every option to its client."""
+    local = pytest.importorskip("fsspec.implementations.local")
+
+    class Plain(local.LocalFileSystem):
+        protocol = "plain"
+
+        def __init__(self):
+            super().__init__()
+
+        def info(self, path):
+            return super().info(path)
+
+    fsspec.register_implementation("plain", Plain, clobber=True)
+    store = Store(f"plain://{tmp_path}/store")
+    assert store.size("a") is None
+    store.write("a", b"one")
+    assert (store.read("a"), store.size("a")) == (b"one", 3)
 
 
 def test_an_address_of_no_protocol_is_refused():
