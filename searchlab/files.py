@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all; checksums of files and of JSON values; tables."""
+"""Files written whole or not at all; checksums of files and of JSON values; ids; tables."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
+import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -114,6 +116,27 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def id_of_folder(folder: Path, name: str) -> str:
+    """Return the random id of a library's folder, 32 hex digits, which is kept in it.
+
+    It stays when the folder is moved, or reached by another name. A copy gets its own: it is
+    another folder on the disk.
+
+    Args:
+        folder: The folder.
+        name: Of the file in it that keeps the id.
+    """
+    path, inode = folder / name, folder.stat().st_ino
+    # Damaged, or none, or what a stranger wrote: a new one.
+    with suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
+        kept = json.loads(path.read_bytes())
+        if kept["inode"] == inode and re.fullmatch("[0-9a-f]{32}", kept["library"]):
+            return str(kept["library"])
+    made = uuid.uuid4().hex
+    write_atomically(path, json.dumps({"library": made, "inode": inode}).encode())
+    return made
 
 
 def write_parquet(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:

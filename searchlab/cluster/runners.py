@@ -8,7 +8,6 @@ the library knows, so that folders of photos must be mounted alike on all nodes.
 from __future__ import annotations
 
 import math
-import uuid
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
@@ -35,7 +34,7 @@ from searchlab.cluster.parts import (
 from searchlab.cluster.storage import Store
 from searchlab.cluster.tasks import Item, LocalTasks, RayTasks
 from searchlab.errors import InputError, MismatchError, SearchlabError
-from searchlab.files import write_atomically
+from searchlab.files import id_of_folder
 from searchlab.library.cache import ContentCache
 from searchlab.library.decoding import CHANGED
 from searchlab.library.embed import embed_pictures, find_unknown, images_at_once
@@ -187,9 +186,8 @@ class RayRunner:
         if self.work is None:
             return str(own)
         own.mkdir(parents=True, exist_ok=True)
-        if not (own / _ID).exists():
-            write_atomically(own / _ID, uuid.uuid4().hex.encode())
-        return f"{self.work.rstrip('/')}/{(own / _ID).read_text()}"
+        # A copy of the library has its own, so that it takes no work of the original.
+        return f"{self.work.rstrip('/')}/{id_of_folder(own, _ID)}"
 
     def _run(
         self,

@@ -1,5 +1,7 @@
 """Embedding by tasks, as on Ray but in this process: what becomes of a run whose tasks fail."""
 
+import shutil
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -69,6 +71,24 @@ def test_a_part_that_fails_is_named_by_its_first_file_and_the_others_are_kept(
     names.clear()
     assert embed(photos, library, runner).n_photos == N_PHOTOS
     assert len(tried) == 5  # the one that had failed
+
+
+def test_a_copied_library_leaves_the_work_of_the_original_alone(photos, failing, tmp_path):
+    names, _ = failing
+    runner = open_runner("ray:local", work=str(tmp_path / "work"), most_pictures=A_PART)
+    library = create_library(tmp_path / "library")
+    names.add("020.png")
+    with pytest.raises(SearchlabError, match="got 1 that failed"):
+        embed(photos, library, runner)
+    (own,) = (tmp_path / "work").iterdir()
+    plan = (own / "PLAN.json").read_bytes()
+    names.clear()
+    copy = create_library(shutil.copytree(library.folder, tmp_path / "copy"))
+    assert embed(photos, copy, runner).n_photos == N_PHOTOS
+    assert len(list((tmp_path / "work").iterdir())) == 2
+    assert (own / "PLAN.json").read_bytes() == plan
+    assert embed(photos, library, runner).n_photos == N_PHOTOS
+    assert not (own / "PLAN.json").exists()
 
 
 def test_where_all_fail_not_all_are_tried(photos, failing, tmp_path, monkeypatch):

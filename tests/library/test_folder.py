@@ -1,8 +1,13 @@
 """A library's own folder: made, opened, refused, pruned."""
 
+import json
+import re
+import shutil
+
 import pytest
 
 from searchlab.errors import DataError, InputError, MissingExtraError, NotFoundError
+from searchlab.files import id_of_folder
 from searchlab.library.library import create_library, open_library
 from searchlab.library.prune import prune
 from searchlab.library.retention import KEPT
@@ -16,6 +21,35 @@ index = library_world.index
 library = library_world.library
 photos = library_world.photos
 put = library_world.put
+
+
+# -- its id ---------------------------------------------------------------------------------------
+
+
+def test_the_id_of_a_folder_stays_when_it_is_moved_and_a_copy_has_its_own(tmp_path):
+    one = tmp_path / "one"
+    one.mkdir()
+    made = id_of_folder(one, "ID")
+    shutil.copytree(one, tmp_path / "copied")
+    one.rename(tmp_path / "moved")
+    assert id_of_folder(tmp_path / "moved", "ID") == made
+    copied = id_of_folder(tmp_path / "copied", "ID")
+    assert id_of_folder(tmp_path / "copied", "ID") == copied != made
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "7", "{}", "5e6bb1d1b4a54a4c8f6ea8e9d5f0a3c1"])
+def test_a_damaged_id_is_made_anew(tmp_path, content):
+    (tmp_path / "ID").write_text(content)
+    made = id_of_folder(tmp_path, "ID")
+    assert len(made) == 32
+    assert id_of_folder(tmp_path, "ID") == made
+
+
+@pytest.mark.parametrize("wrong", ["", "../../etc", 7, None])
+def test_an_id_that_nobody_here_made_is_not_taken(tmp_path, wrong):
+    stored = {"library": wrong, "inode": tmp_path.stat().st_ino}
+    (tmp_path / "ID").write_text(json.dumps(stored))
+    assert re.fullmatch("[0-9a-f]{32}", id_of_folder(tmp_path, "ID"))
 
 
 # -- made and opened ----------------------------------------------------------------------------

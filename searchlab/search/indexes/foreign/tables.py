@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.errors import DataError, SearchlabError, quote
-from searchlab.files import write_atomically
+from searchlab.files import id_of_folder, write_atomically
 from searchlab.models.protocol import Embeddings
 
 FILE = "engine.json"
@@ -62,13 +62,6 @@ class _Named(msgspec.Struct):
     name: Annotated[str, msgspec.Meta(pattern=_NAME)]
     n_rows: Annotated[int, msgspec.Meta(ge=0)]
     fingerprint: str
-
-
-class _Library(msgspec.Struct):
-    """Which library the snapshots of a folder are of, and which folder that is on its disk."""
-
-    library: Annotated[str, msgspec.Meta(min_length=1)]
-    inode: int
 
 
 @dataclass(frozen=True)
@@ -164,7 +157,8 @@ def save_name(engine: Engine, table: Table, folder: Path) -> None:
         table: The table.
         folder: The new snapshot's folder, beside those of the library's other snapshots.
     """
-    library = _library_of(folder.resolve().parent)
+    # A copy of the library has its own, so that it drops no tables of the original.
+    library = id_of_folder(folder.resolve().parent, _OWNER_FILE)
     write_atomically(folder / FILE, json.dumps({"engine": engine.name, **asdict(table)}).encode())
     # After the file: who saves at the same time drops what is owned and named nowhere. So what is
     # owned is read first, and the names twice, since a folder may get another one meanwhile.
@@ -194,22 +188,6 @@ def read_name(folder: Path, engine: str) -> Table:
     except (OSError, ValueError, RecursionError) as error:
         msg = f"{path} must name this snapshot's table in {engine}, got: {error}; {REMEDY}"
         raise DataError(msg) from error
-
-
-def _library_of(snapshots: Path) -> str:
-    """Return the random id of the library whose snapshots lie in a folder.
-
-    It stays when the library is moved, or served by a container of another name. A copy gets its
-    own, so that it drops no tables of the original: its folder is another one on the disk.
-    """
-    path, inode = snapshots / _OWNER_FILE, snapshots.stat().st_ino
-    with suppress(OSError, ValueError, RecursionError):
-        stored = msgspec.json.decode(path.read_bytes(), type=_Library)
-        if stored.inode == inode:
-            return stored.library
-    library = _Library(uuid.uuid4().hex, inode)
-    write_atomically(path, msgspec.json.encode(library))
-    return library.library
 
 
 def _named_beside(folder: Path) -> set[str]:
