@@ -31,7 +31,7 @@ from searchlab.cluster.parts import (
     write_part,
     write_plan,
 )
-from searchlab.cluster.storage import Store
+from searchlab.cluster.storage import Store, check_address
 from searchlab.cluster.tasks import Item, LocalTasks, RayTasks
 from searchlab.errors import InputError, MismatchError, SearchlabError
 from searchlab.files import id_of_folder
@@ -101,7 +101,8 @@ class RayRunner:
         store_options: What the file system of `work` takes; see `Store`.
 
     Raises:
-        InputError: `cpus` or `gpus` is less than 0, or no whole number above 1.
+        InputError: `cpus` or `gpus` is less than 0, or no whole number above 1; or `work` names no
+            place.
     """
 
     address: str
@@ -119,6 +120,8 @@ class RayRunner:
             if not is_whole or value < 0 or 0 < value < 1e-4:
                 msg = f"{name} must be a whole number, or a part of 1 from 0.0001 on, got {value!r}"
                 raise InputError(msg)
+        if self.work is not None:  # here, since the id of a library makes a place of nothing
+            check_address(self.work)
 
     def embed(
         self,
@@ -214,15 +217,26 @@ class RayRunner:
                     continue
                 tries[shard.name] += 1
                 refused = take_part(store, shard, cache, thumbnails)
+                if refused is None and tries[shard.name] == _TRIES:
+                    raise _not_kept(store, shard)
                 drop_part(store, shard)
-                if refused is not None:
-                    yield shard, refused
-                elif tries[shard.name] < _TRIES:
+                if refused is None:
                     waiting.appendleft(shard)
                 else:
-                    msg = f"{work} must keep what workers write, got parts that are lost or damaged"
-                    raise SearchlabError(msg)
+                    yield shard, refused
         _tell_failed(failed, len(shards))
+
+
+def _not_kept(store: Store, shard: Shard) -> SearchlabError:
+    """Say why nothing can be taken of a shard whose task has just ended well."""
+    if store.is_folder and not is_done(store, shard):
+        msg = (
+            f"{store.address} must be a folder that all nodes mount alike, got none of what a "
+            "worker wrote there; mount it, or name an address that all of them reach with --work"
+        )
+        return SearchlabError(msg)
+    msg = f"{store.address} must keep what workers write, got parts that are lost or damaged"
+    return SearchlabError(msg)
 
 
 def _tell_failed(failed: Sequence[tuple[Shard, SearchlabError]], n_shards: int) -> None:

@@ -20,12 +20,26 @@ _PUT_WHOLE: Final = frozenset({"abfs", "az", "gcs", "gs", "memory", "s3", "s3a"}
 _FOLDER: Final = frozenset({"file", "local"})
 
 
+def check_address(address: str | Path) -> None:
+    """Check that an address names a place, which `s3://` does not.
+
+    Raises:
+        InputError: It does not.
+    """
+    _, mark, place = str(address).rpartition("://")
+    if not (place.strip("/") if mark else place):
+        got = repr(address) if mark else "none"
+        msg = f"an address must be a folder or a URL such as s3://bucket/library, got {got}"
+        raise InputError(msg)
+
+
 class Store:
     """The objects under one address.
 
     Attributes:
         address: As it was named; a folder is absolute.
         is_shared: Whether other processes see what is written here; `memory://` is not.
+        is_folder: Whether it is a folder, in whose place another machine may have one of its own.
     """
 
     def __init__(self, address: str | Path, **options: Any) -> None:
@@ -36,7 +50,7 @@ class Store:
             options: What its file system of fsspec takes, such as `endpoint_url` for S3.
 
         Raises:
-            InputError: fsspec knows no such protocol.
+            InputError: It names no place, or fsspec knows no such protocol.
             MissingExtraError: fsspec, or the package for this protocol, is not installed.
         """
         try:
@@ -44,10 +58,8 @@ class Store:
         except ImportError as error:
             msg = "an address must be read by fsspec, got none; pip install 'searchlab[cluster]'"
             raise MissingExtraError(msg) from error
+        check_address(address)
         text = str(address)
-        if not text:
-            msg = "an address must be a folder or a URL such as s3://bucket/library, got none"
-            raise InputError(msg)
         if "://" not in text:
             text = str(Path(text).expanduser().absolute())
         try:
@@ -67,6 +79,7 @@ class Store:
         self._protocols = frozenset([names] if isinstance(names, str) else names)
         self.address = text.rstrip("/")
         self.is_shared = "memory" not in self._protocols
+        self.is_folder = bool(self._protocols & _FOLDER)
 
     def __repr__(self) -> str:
         return f"<Store {self.address}>"
@@ -178,7 +191,7 @@ class Store:
             raise self._failed(name, "written", error) from error
 
     def _move(self, partial: str, path: str) -> None:
-        if not self._protocols & _FOLDER:
+        if not self.is_folder:
             self._system.mv(partial, path)
             return
         # fsspec copies and deletes where a rename replaces at once; and a rename of what is not on

@@ -213,11 +213,6 @@ def test_a_library_in_use_is_never_replaced(indexed, elsewhere, replace):
     assert {path: path.read_bytes() for path in elsewhere.folder.glob("*.json")} == before
 
 
-def test_an_address_is_not_empty():
-    with pytest.raises(InputError, match="must be a folder or a URL"):
-        Store("")
-
-
 def test_an_older_snapshot_does_not_replace_a_newer_one(indexed, store, put, index):
     older = current_id(indexed.folder)
     put("green.png", "#15b01a")

@@ -82,6 +82,17 @@ def test_work_must_be_where_other_processes_see_it(tmp_path):
         RayRunner("local", work="memory://x").embed({}, [], None, tmp_path / "small", Progress())
 
 
+@pytest.mark.parametrize("work", ["", "s3://", "s3:///", "file:///"])
+def test_work_must_name_a_place_before_a_library_is_made(run, tmp_path, work):
+    with pytest.raises(InputError, match="an address must be a folder or a URL"):
+        RayRunner("local", work=work)
+    words = ["index", tmp_path, "--data", tmp_path / "library", "--on", "ray:local"]
+    done = run(*words, "--work", work)
+    assert done.code == 2
+    assert "an address must be a folder or a URL such as s3://bucket/library, got" in done.err
+    assert not (tmp_path / "library").exists()
+
+
 # -- on Ray -----------------------------------------------------------------------------------
 
 

@@ -1,6 +1,7 @@
 """Embedding by tasks, as on Ray but in this process: what becomes of a run whose tasks fail."""
 
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -89,6 +90,40 @@ def test_a_copied_library_leaves_the_work_of_the_original_alone(photos, failing,
     assert (own / "PLAN.json").read_bytes() == plan
     assert embed(photos, library, runner).n_photos == N_PHOTOS
     assert not (own / "PLAN.json").exists()
+
+
+def test_a_folder_that_a_node_does_not_mount_is_named(photos, tmp_path, monkeypatch):
+    class TasksOfAnother(LocalTasks):
+        """Run on a machine that has another folder at that path."""
+
+        def __init__(self, *_where, **_how):
+            pass
+
+        def run(self, function, waiting, work, *shared):
+            return super().run(function, waiting, str(tmp_path / "another"), *shared)
+
+    monkeypatch.setattr(runners, "RayTasks", TasksOfAnother)
+    with pytest.raises(
+        SearchlabError,
+        match=r"/library/cluster must be a folder that all nodes mount alike, got none of what a "
+        r"worker wrote there; mount it, or name an address .* with --work",
+    ):
+        embed(photos, create_library(tmp_path / "library"), open_runner("ray:local"))
+
+
+def test_a_folder_that_damages_what_is_written_is_told_as_that(photos, tmp_path, monkeypatch):
+    class DamagingTasks(LocalTasks):
+        def __init__(self, *_where, **_how):
+            pass
+
+        def run(self, function, waiting, work, *shared):
+            for shard, error in super().run(function, waiting, work, *shared):
+                Path(work, "parts", f"{shard.name}.db").write_bytes(b"")
+                yield shard, error
+
+    monkeypatch.setattr(runners, "RayTasks", DamagingTasks)
+    with pytest.raises(SearchlabError, match="must keep what workers write, got parts that are"):
+        embed(photos, create_library(tmp_path / "library"), open_runner("ray:local"))
 
 
 def test_where_all_fail_not_all_are_tried(photos, failing, tmp_path, monkeypatch):

@@ -115,6 +115,14 @@ def test_an_address_of_no_protocol_is_refused():
         Store("nonsense://a/b")
 
 
+@pytest.mark.parametrize(
+    ("address", "got"), [("", "none"), ("s3://", "'s3://'"), ("memory:///", "'memory:///'")]
+)
+def test_an_address_that_names_no_place_is_refused(address, got):
+    with pytest.raises(InputError, match=rf"must be a folder or a URL such as .*, got {got}$"):
+        Store(address)
+
+
 def test_a_protocol_whose_package_is_missing_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "s3fs", None)
     monkeypatch.delitem(sys.modules["fsspec.registry"]._registry, "s3", raising=False)
