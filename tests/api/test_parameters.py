@@ -4,7 +4,7 @@ import asyncio
 import json
 from types import SimpleNamespace
 from typing import Annotated
-from urllib.parse import quote, urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 import msgspec
 import pytest
@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from litestar import Request
 from msgspec import Meta
 
+from searchlab.api.wire import parameters
 from searchlab.api.wire.errors import HttpProblem, Invalid
 from searchlab.api.wire.parameters import (
     MAX_BODY_BYTES,
     fields_of,
+    query_pairs,
     query_value,
     read,
     read_body,
@@ -136,7 +138,56 @@ def test_letters_that_are_not_percent_encoded_are_utf_8():
 
 
 def test_too_many_parameters_are_refused():
-    assert errors("&".join(["x=1"] * 501)) == [(("query",), "too_many")]
+    for part in ("x=1", "x=%31", ""):
+        assert errors("&".join([part] * 501)) == [(("query",), "too_many")]
+        assert read(Asked, ask("&".join([part] * 500))) == Asked()
+
+
+QUERIES = st.text("ab=&+%01fé;# \0", max_size=30).map(str.encode) | st.binary(max_size=20)
+
+
+@given(QUERIES)
+def test_a_query_has_the_pairs_that_the_standard_library_finds(query):
+    try:
+        expected = parse_qsl(query.decode(), keep_blank_values=True, errors="strict")
+        if any("\0" in name + value for name, value in expected):
+            expected = "string_unicode"
+    except UnicodeDecodeError:
+        expected = "utf8"
+    try:
+        pairs = query_pairs(ask(query))
+    except Invalid as error:
+        pairs = error.details[0].type
+    assert pairs == expected
+
+
+VALUES = st.sampled_from(["", "a", "abcd", "abcdef", "0", "1", "7", "101", "9" * 30, ".5", "nan"])
+NAMES = st.sampled_from(["word", "count", "share", "kinds", "q", "n", "other"])
+
+
+class Anything(msgspec.Struct, frozen=True, kw_only=True):
+    n: int = 0
+    q: str
+
+
+def _read_one_by_one(struct, request):
+    by_name = {}
+    for name, value in query_pairs(request):
+        by_name.setdefault(name, []).append(value)
+    return parameters._read_each(struct, by_name)
+
+
+@given(st.lists(st.tuples(NAMES, VALUES), max_size=6))
+def test_values_read_at_once_are_those_that_are_read_one_by_one(pairs):
+    query = ask(urlencode(pairs))
+    for struct in (Asked, Required, Anything):
+        results = []
+        for reader in (read, _read_one_by_one):
+            try:
+                results.append(reader(struct, query))
+            except Invalid as error:
+                results.append(error.details)
+        assert results[0] == results[1]
 
 
 @given(st.binary(max_size=60))
