@@ -6,9 +6,9 @@ counted before its answer leaves.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -85,15 +85,24 @@ async def rank(request: AnyRequest, first: FirstPage | str, operation: str) -> R
         ranked = await _rank_first(request, first, audience)
     engine, plan = ranked.snapshot.engine, ranked.part.plan
     context.timings.update(ranked.part.timings)
-    context.headers |= {
-        "X-Searchlab-Config": engine.config.config_id,
-        "X-Searchlab-Snapshot": engine.snapshot_id,
-        "X-Searchlab-Plan": (
-            f"{plan.mode}; candidates={plan.n_allowed}; selectivity={plan.selectivity:.6f}"
-        ),
-    }
+    context.snapshot_id = engine.snapshot_id
+    context.headers |= _headers(
+        engine.config.config_id, engine.snapshot_id, plan.mode, plan.n_allowed, plan.selectivity
+    )
     context.facts |= {"plan_mode": plan.mode, "results": len(ranked.part.rows)}
     return ranked
+
+
+@lru_cache(maxsize=256)
+def _headers(
+    config_id: str, snapshot_id: str, mode: str, n_allowed: int, selectivity: float
+) -> Mapping[bytes, bytes]:
+    plan = f"{mode}; candidates={n_allowed}; selectivity={selectivity:.6f}"
+    return {
+        b"x-searchlab-config": config_id.encode(),
+        b"x-searchlab-snapshot": snapshot_id.encode(),
+        b"x-searchlab-plan": plan.encode(),
+    }
 
 
 async def _rank_first(request: AnyRequest, first: FirstPage, audience: str) -> RankedPage:

@@ -74,7 +74,7 @@ async def claim(request: Request[Any, Any, Any], content: bytes) -> AsyncIterato
     except InputError as error:
         raise invalid(("header", IDEMPOTENCY_KEY), str(error), "idempotency_key") from None
     if replay is not None:
-        context_of(request).headers["Idempotency-Replayed"] = "true"
+        context_of(request).headers[b"idempotency-replayed"] = b"true"
         answer = Response(replay.body, status_code=replay.status, media_type=MediaType.JSON)
         yield RequestClaim(answer, lambda _status, _body: None)
         return

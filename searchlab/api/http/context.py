@@ -64,7 +64,8 @@ class RequestContext:
         verdict: Decision of the rate limit; None outside the API.
         used: Searches of the account this month, as far as this request knows.
         timings: Milliseconds by part of the work, for `Server-Timing`.
-        headers: Headers to add to the answer.
+        headers: Headers to add to the answer, by lower-case name.
+        snapshot_id: Snapshot that was searched; empty if none was.
         facts: Values to add to the log line.
         picture: One that was embedded before, which a search by picture uses if none is uploaded.
     """
@@ -76,7 +77,8 @@ class RequestContext:
     verdict: Verdict | None = None
     used: int | None = None
     timings: dict[str, float] = field(default_factory=dict)
-    headers: dict[str, str] = field(default_factory=dict)
+    headers: dict[bytes, bytes] = field(default_factory=dict)
+    snapshot_id: str = ""
     facts: dict[str, Any] = field(default_factory=dict)
     picture: SearchedPicture | None = None
 

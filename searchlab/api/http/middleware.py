@@ -49,6 +49,9 @@ _FOR_PROGRAMS = ("/mcp", "/oauth/", "/.well-known/")
 _FOR_EVERYBODY = "/.well-known/"
 # Answers of the API hold nothing that a browser should run; pages have policies of their own.
 _LOCKED = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
+_NOT_STORED = (b"cache-control", b"no-store")
+_USUAL = (*_SECURITY, _LOCKED, _NOT_STORED)
+_USUAL_NAMES = frozenset(name for name, _ in _USUAL)
 
 
 class Middleware:
@@ -264,16 +267,19 @@ class _Request:
         if self._scope["method"] == "OPTIONS" and "path_template" in self._scope:
             allowed = self._methods.get(self._scope["path_template"], b"OPTIONS")
             headers = [(n, allowed if n == b"allow" else v) for n, v in headers]
-        headers += [(n.lower().encode(), v.encode()) for n, v in context.headers.items()]
         names = {name.lower() for name, _ in headers}
+        headers += context.headers.items()
         headers.append((b"x-request-id", context.request_id.encode()))
-        headers += [pair for pair in _SECURITY if pair[0] not in names]
-        if (self._for_programs or status >= 400) and _LOCKED[0] not in names:
-            headers.append(_LOCKED)
-        if self._body_left:  # unread bytes of this body would be taken for the next request
-            headers.append((b"connection", b"close"))
-        if b"cache-control" not in names and (self._for_programs or status >= 400):
-            headers.append((b"cache-control", b"no-store"))
+        if self._for_programs and not self._body_left and _USUAL_NAMES.isdisjoint(names):
+            headers += _USUAL  # what all that follows comes to for most answers
+        else:
+            headers += [pair for pair in _SECURITY if pair[0] not in names]
+            if (self._for_programs or status >= 400) and _LOCKED[0] not in names:
+                headers.append(_LOCKED)
+            if self._body_left:  # unread bytes of this body would be taken for the next request
+                headers.append((b"connection", b"close"))
+            if _NOT_STORED[0] not in names and (self._for_programs or status >= 400):
+                headers.append(_NOT_STORED)
         if self._for_programs:
             headers += [pair for pair in self._limits() if pair[0] not in names]
             if context.timings:
@@ -324,8 +330,7 @@ class _Request:
             key_id=caller.key_id,
             account_id=caller.account_id,
             plan=caller.plan,
-            snapshot=context.headers.get("X-Searchlab-Snapshot")
-            or services.live_library.current.engine.snapshot_id,
+            snapshot=context.snapshot_id or services.live_library.current.engine.snapshot_id,
             facts=context.facts,
         )
 
@@ -370,5 +375,10 @@ def _address(scope: Any, host: bytes) -> str:
 
 
 def _write_timings(context: RequestContext) -> bytes:
-    parts = [f"{name};dur={spent:.3f}" for name, spent in context.timings.items()]
-    return ", ".join([*parts, f"total;dur={context.took_ms:.3f}"]).encode()
+    timings = {**context.timings, "total": context.took_ms}
+    return _timings_format(tuple(timings)) % tuple(timings.values())
+
+
+@lru_cache(maxsize=64)
+def _timings_format(parts: tuple[str, ...]) -> bytes:
+    return ", ".join(f"{part};dur=%.3f" for part in parts).encode()
