@@ -16,7 +16,7 @@ from searchlab.api.http.context import RequestContext, caller_of, context_of, se
 from searchlab.api.http.uploads import hash_picture, read_picture
 from searchlab.api.searches import FirstPage, cap_similar
 from searchlab.api.snapshots.live_library import ServedSnapshot
-from searchlab.api.wire.envelope import JsonAnswer, enclose
+from searchlab.api.wire.envelope import JsonAnswer, enclose_parts
 from searchlab.api.wire.errors import Invalid
 from searchlab.api.wire.operations import Operation
 from searchlab.api.wire.parameters import read, select_fields
@@ -89,7 +89,7 @@ def _encode(
     )
     has_more = ranked.next_cursor is not None
     pagination = Pagination(ranked.per_page, has_more, ranked.next_cursor)
-    return enclose(context, success=True, data=photos, pagination=pagination)
+    return enclose_parts(context, photos, pagination=pagination)
 
 
 # -- the operations ---------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -27,13 +27,13 @@ def version_of(photo: Photo) -> str:
 
 
 class _Record(NamedTuple):
-    # The bytes before the score and after it; the whole record, and None, if it has no score.
+    # The bytes before the score, a comma first, and after it; nothing after it if it has none.
     head: bytes
-    tail: bytes | None
+    tail: bytes
 
     @property
     def n_bytes(self) -> int:
-        return len(self.head) + len(self.tail or b"") + _OVERHEAD
+        return len(self.head) + len(self.tail) + _OVERHEAD
 
 
 class EncodedPhotos:
@@ -44,10 +44,11 @@ class EncodedPhotos:
 
     def __init__(self, table: PhotoTable) -> None:
         self._table = table
-        self._records: OrderedDict[tuple[int, int], _Record] = OrderedDict()
+        # By row, for each requested pair of fields and base URL, so that it is hashed once a page.
+        self._records: dict[tuple[tuple[str, ...], str], dict[int, _Record]] = {}
+        # Where each record is, the oldest first.
+        self._places: deque[tuple[dict[int, _Record], int]] = deque()
         self._n_bytes = 0
-        # A number for each requested pair of fields and base URL, so that it is hashed once a page.
-        self._shapes: dict[tuple[tuple[str, ...], str], int] = {}
 
     def record(
         self, row: int, score: float, *, fields: tuple[str, ...] = PHOTO_FIELDS, base_url: str
@@ -60,7 +61,7 @@ class EncodedPhotos:
             fields: Names of fields, in the specification's order.
             base_url: Address that links to our own pictures start with.
         """
-        return msgspec.Raw(b"".join(self._parts([row], [score], fields, base_url)[1:]))
+        return msgspec.Raw(b"".join(self._parts([row], [score], fields, base_url))[1:])
 
     def records(
         self,
@@ -69,46 +70,55 @@ class EncodedPhotos:
         *,
         fields: tuple[str, ...] = PHOTO_FIELDS,
         base_url: str,
-    ) -> msgspec.Raw:
-        """Return photos as a JSON array; see `record`."""
-        parts = self._parts(rows, scores, fields, base_url) or [b""]
-        parts[0] = b"["
+    ) -> list[bytes]:
+        """Return photos as a JSON array, in parts that are still to be joined; see `record`."""
+        if not rows:
+            return [b"[]"]
+        parts = self._parts(rows, scores, fields, base_url)
+        parts[0] = b"[" + parts[0][1:]
         parts.append(b"]")
-        return msgspec.Raw(b"".join(parts))
+        return parts
 
     def _parts(
         self, rows: Sequence[int], scores: Sequence[float], fields: tuple[str, ...], base_url: str
     ) -> list[bytes]:
-        shape = self._shapes.get((fields, base_url))
-        if shape is None:
-            shape = self._new_shape(fields, base_url)
-        cached = self._records
-        new = [row for row in rows if (shape, row) not in cached]
-        page: dict[int, _Record] = {}
-        if new:  # storing them may push others of this page out of the cache
-            page = {row: cached[shape, row] for row in rows if (shape, row) in cached}
-            rows_read = self._table.attributes(new, owners=False)
-            for row, attributes in zip(new, rows_read, strict=True):
-                page[row] = self._store(shape, row, _encode_record(attributes, fields, base_url))
-        parts: list[bytes] = []
-        for row, score in zip(rows, scores, strict=True):
-            head, tail = page[row] if page else cached[shape, row]
-            parts += (b",", head) if tail is None else (b",", head, _ENCODE(score), tail)
+        # Filled by columns, which is quicker than photo by photo.
+        parts = [b""] * (3 * len(rows))
+        parts[::3], parts[2::3] = zip(*self._read(rows, fields, base_url), strict=True)
+        if "relevance_score" in fields:
+            parts[1::3] = _ENCODE(scores)[1:-1].split(b",")
         return parts
 
-    def _new_shape(self, fields: tuple[str, ...], base_url: str) -> int:
-        if len(self._shapes) >= _MOST_SHAPES:
-            self._shapes.clear()
-            self._records.clear()
-            self._n_bytes = 0
-        return self._shapes.setdefault((fields, base_url), len(self._shapes))
+    def _read(
+        self, rows: Sequence[int], fields: tuple[str, ...], base_url: str
+    ) -> Sequence[_Record]:
+        kept = self._records.get((fields, base_url))
+        if kept is None:
+            kept = self._new_shape(fields, base_url)
+        try:
+            return [kept[row] for row in rows]
+        except KeyError:  # some are new, and storing them may push others of this page out
+            page = {row: kept[row] for row in rows if row in kept}
+        new = [row for row in rows if row not in page]
+        for row, attributes in zip(new, self._table.attributes(new, owners=False), strict=True):
+            page[row] = _encode_record(attributes, fields, base_url)
+            self._store(kept, row, page[row])
+        return [page[row] for row in rows]
 
-    def _store(self, shape: int, row: int, record: _Record) -> _Record:
-        self._records[shape, row] = record
+    def _new_shape(self, fields: tuple[str, ...], base_url: str) -> dict[int, _Record]:
+        if len(self._records) >= _MOST_SHAPES:
+            self._records.clear()
+            self._places.clear()
+            self._n_bytes = 0
+        return self._records.setdefault((fields, base_url), {})
+
+    def _store(self, kept: dict[int, _Record], row: int, record: _Record) -> None:
+        kept[row] = record
+        self._places.append((kept, row))
         self._n_bytes += record.n_bytes
-        while self._n_bytes > _CACHED_BYTES and len(self._records) > 1:
-            self._n_bytes -= self._records.popitem(last=False)[1].n_bytes
-        return record
+        while self._n_bytes > _CACHED_BYTES and len(self._places) > 1:
+            oldest, place = self._places.popleft()
+            self._n_bytes -= oldest.pop(place).n_bytes
 
     def link(self, url: str, sha256: str, *, base_url: str) -> str:
         """Return one link of a photo as its record shows it.
@@ -133,10 +143,9 @@ def _encode_record(
         },
         "relevance_score": None,
     }
-    head, separator, tail = _ENCODE({name: record[name] for name in fields}).partition(_SCORE)
-    if not separator:
-        return _Record(head, None)
-    return _Record(head + _SCORE.removesuffix(b"null"), tail)
+    text = _ENCODE({name: record[name] for name in fields})
+    head, score, tail = text.partition(_SCORE)
+    return _Record(b"," + head + score.removesuffix(b"null"), tail)
 
 
 def _complete_url(url: str, sha256: str, base_url: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -60,6 +60,15 @@ def enclose(
             "pagination": pagination,
         }
     )
+
+
+def enclose_parts(
+    context: RequestContext, data: Sequence[bytes], *, pagination: Pagination
+) -> bytes:
+    """Encode an envelope whose `data` is JSON in parts; joins them once, since pages are long."""
+    # Nothing before `data` is null.
+    head, tail = enclose(context, success=True, pagination=pagination).split(b"null", maxsplit=1)
+    return b"".join([head, *data, tail])
 
 
 def succeed(
