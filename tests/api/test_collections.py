@@ -244,7 +244,7 @@ def request_to(collections, threads):
     context.caller = Caller(1, "key_1", "free")
     attach(scope, context)
     return SimpleNamespace(
-        app=SimpleNamespace(state=SimpleNamespace(services=services)),
+        app=SimpleNamespace(state={"services": services}),
         headers={idempotency.IDEMPOTENCY_KEY: "k"},
         scope=scope,
         method="POST",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -50,6 +49,23 @@ def _request_id() -> str:
     digits = f"{random.getrandbits(128):032x}"
     variant = "89ab"[random.getrandbits(2)]
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
+
+
+class _Measuring:
+    """Adds the time that a block takes to a part; costs less than a generator that does so."""
+
+    __slots__ = ("_part", "_started", "_timings")
+
+    def __init__(self, timings: dict[str, float], part: str) -> None:
+        self._timings = timings
+        self._part = part
+
+    def __enter__(self) -> None:
+        self._started = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        passed = (time.perf_counter() - self._started) * 1e3
+        self._timings[self._part] = self._timings.get(self._part, 0.0) + passed
 
 
 @dataclass(slots=True)
@@ -99,15 +115,9 @@ class RequestContext:
         """Milliseconds since the request arrived."""
         return round((time.perf_counter() - self.started) * 1e3, 3)
 
-    @contextmanager
-    def measure(self, part: str) -> Iterator[None]:
+    def measure(self, part: str) -> _Measuring:
         """Add the time that the block takes to a part of `Server-Timing`."""
-        started = time.perf_counter()
-        try:
-            yield
-        finally:
-            passed = (time.perf_counter() - started) * 1e3
-            self.timings[part] = self.timings.get(part, 0.0) + passed
+        return _Measuring(self.timings, part)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,5 +193,6 @@ def caller_of(request: Request[Any, Any, Any]) -> Caller:
 
 def services_of(request: Request[Any, Any, Any]) -> Services:
     """Return the services of the worker that got the request."""
-    services: Services = request.app.state.services
+    # By key, since Litestar looks up attributes of a state much more slowly.
+    services: Services = request.app.state["services"]
     return services

@@ -87,7 +87,7 @@ class Middleware:
     @property
     def services(self) -> Services:
         """The services that the worker has opened."""
-        services: Services = self._state.services
+        services: Services = self._state["services"]
         return services
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
