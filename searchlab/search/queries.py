@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,7 @@ MAX_TEXT_ALPHA = 10.0
 DEFAULT_PER_PAGE = 20
 DEFAULT_TEXT_ALPHA = 1.7
 SORT_ORDERS = ("relevance", "newest")
+_NO_TEXT = re.compile("[\\0\\ud800-\\udfff]")
 
 Picture: TypeAlias = Image.Image | bytes | Path
 """A picture in memory, its file's bytes, or the path of its file."""
@@ -374,7 +376,7 @@ def _check_text(text: str) -> str | None:
     if len(text) > MAX_QUERY_LENGTH:
         msg = f"text must have at most {MAX_QUERY_LENGTH} characters, got {len(text)}"
         raise InputError(msg)
-    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
+    if _NO_TEXT.search(text):
         msg = "text must be Unicode without NUL and lone surrogates, got one of them"
         raise InputError(msg)
     return text if text.strip() else None

@@ -54,6 +54,10 @@ class SettledClock:
 
     def __call__(self) -> datetime:
         """Return the current moment, aware, in UTC."""
+        return datetime.fromtimestamp(self.seconds(), UTC)
+
+    def seconds(self) -> float:
+        """Return the current moment, in seconds since 1970."""
         now = self._steady()
         offset = self._wall() - now
         if abs(offset - self._offset) <= _CORRECTION_S:
@@ -67,7 +71,7 @@ class SettledClock:
             )
         elif now - self._doubted[1] >= _BELIEVED_AFTER_S:
             self._offset, self._doubted = offset, None
-        return datetime.fromtimestamp(now + self._offset, UTC)
+        return now + self._offset
 
     def hand_on(self) -> dict[str, str]:
         """Return the variables by which a process that is started now goes by the same time."""

@@ -225,7 +225,7 @@ def _policy(burst: int, window_s: int, quota: int) -> bytes:
 
 def seconds_left_in_month(now: float | None = None) -> int:
     """Return the seconds until the next calendar month begins (UTC), at least one."""
-    at = utc_now().timestamp() if now is None else now
+    at = utc_now.seconds() if now is None else now
     return max(1, math.ceil(_month_end(int(at // 86_400)) - at))
 
 
