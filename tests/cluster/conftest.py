@@ -8,6 +8,14 @@ import warnings
 import pytest
 
 from searchlab.cluster.storage import Store
+from tests.support import library_world
+
+photos, put, library, index = (
+    library_world.photos,
+    library_world.put,
+    library_world.library,
+    library_world.index,
+)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -14,14 +14,7 @@ from searchlab.cluster.storage import Store
 from searchlab.errors import DataError
 from searchlab.library.library import create_library
 from searchlab.library.snapshots import current_id
-from tests.support import library_world
 
-photos, put, library, index = (
-    library_world.photos,
-    library_world.put,
-    library_world.library,
-    library_world.index,
-)
 FILES = ("models/own/model.json", "models/own/weights/heads.bin")
 
 

@@ -16,15 +16,7 @@ from searchlab.errors import ConflictError, DataError, InputError, NotFoundError
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library, open_library
 from searchlab.library.snapshots import current_id
-from tests.support import library_world
 from tests.support.library_world import ALL, ranked, state_of
-
-photos, put, library, index = (
-    library_world.photos,
-    library_world.put,
-    library_world.library,
-    library_world.index,
-)
 
 
 @pytest.fixture

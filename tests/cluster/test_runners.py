@@ -42,7 +42,8 @@ def failing(monkeypatch):
             def fail_some(shard, *rest):
                 tried.append(shard)
                 if any(path.rpartition("/")[2] in names for path in shard.files.values()):
-                    raise SearchlabError("a task must end, got: a worker that died")  # noqa: EM101
+                    msg = "a task must end, got: a worker that died"
+                    raise SearchlabError(msg)
                 function(shard, *rest)
 
             yield from super().run(fail_some, waiting, *shared)

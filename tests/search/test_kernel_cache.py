@@ -54,7 +54,7 @@ from searchlab._numba import I64, kernel
 mine, others = map(pathlib.Path, sys.argv[1:])
 mine.touch()
 while not others.exists():
-    time.sleep(0.001)
+    time.sleep(0.001)  # until both are here: numba takes about a second to import
 
 @kernel(I64)
 def double(number):  # what takes a while to compile

@@ -26,6 +26,11 @@ Outcome = int | Exception
 Also = Callable[[Connection], None]
 
 
+def month_of(day: date) -> str:
+    """Return the month of a day, such as 2026-11."""
+    return day.isoformat()[:7]  # in a tenth of what formatting takes, as each request asks
+
+
 class Count(NamedTuple):
     """Searches to count, and who waits for it: a tuple, as one is made for each search."""
 
@@ -77,7 +82,7 @@ class CountWriter:
     def _write(
         self, connection: Writing, waiting: list[Count], today: date, due: list[str]
     ) -> tuple[list[Outcome], dict[int, int]]:
-        month = today.isoformat()[:7]
+        month = month_of(today)
         outcomes: list[Outcome] = [0] * len(waiting)
         used: dict[int, int] = {}
         by_key: Counter[tuple[int, str]] = Counter()
@@ -134,7 +139,7 @@ class CountWriter:
             try:
                 with self._database.translate_errors(), ordinary.begin_nested():
                     item.also(ordinary)
-            except Exception as error:
+            except Exception as error:  # whatever it is, that waiter gets it
                 if ordinary.invalidated:  # the connection is lost, and the transaction with it
                     raise
                 return error  # only this waiter's search failed
