@@ -25,11 +25,6 @@ from tests.support import library_world
 from tests.support.disks import full_disk
 from tests.support.library_world import ALL, ranked
 
-index = library_world.index
-library = library_world.library
-photos = library_world.photos
-put = library_world.put
-
 QUERIES = (
     Query(text="red"),
     Query(text="dark blue", filter=PhotoFilter(orientation="landscape"), sort_by="newest"),

@@ -27,14 +27,8 @@ from searchlab.errors import DataError, MismatchError
 from searchlab.library.snapshots import current_id
 from searchlab.search.indexes import build_index
 from searchlab.search.indexes.foreign.pgvector import PgvectorIndex
-from tests.support import library_world
 from tests.support.disks import full_disk
 from tests.support.tables_in_memory import TablesInMemory
-
-index = library_world.index
-library = library_world.library
-photos = library_world.photos
-put = library_world.put
 
 
 @pytest.fixture

@@ -13,13 +13,7 @@ from searchlab.errors import DataError, UnavailableError
 from searchlab.library.library import Library, open_library
 from searchlab.library.snapshots import current_id
 from searchlab.search.queries import Query
-from tests.support import library_world
 from tests.support.library_world import ranked
-
-index = library_world.index
-library = library_world.library
-photos = library_world.photos
-put = library_world.put
 
 RED = Query(text="red")
 
