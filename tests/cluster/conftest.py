@@ -1,7 +1,10 @@
 """What tests of the cluster share: an S3 server on this machine, and stores of every kind."""
 
 import gc
+import importlib.machinery
+import importlib.util
 import logging
+import sys
 import uuid
 import warnings
 
@@ -91,6 +94,14 @@ def filled(library, put, index):
         put(f"{number:02d}.png", number)
     index()
     return library
+
+
+@pytest.fixture
+def ray_named_only(monkeypatch):
+    """Let `ray:local` be named where Ray is not installed, by a test that never starts it."""
+    if importlib.util.find_spec("ray") is None:
+        spec = importlib.machinery.ModuleSpec("ray", loader=None)
+        monkeypatch.setitem(sys.modules, "ray", importlib.util.module_from_spec(spec))
 
 
 @pytest.fixture(scope="module")

@@ -83,7 +83,7 @@ def test_work_must_be_where_other_processes_see_it(tmp_path):
 
 
 @pytest.mark.parametrize("work", ["", "s3://", "s3:///", "file:///"])
-def test_work_must_name_a_place_before_a_library_is_made(run, tmp_path, work):
+def test_work_must_name_a_place_before_a_library_is_made(run, tmp_path, work, ray_named_only):
     with pytest.raises(InputError, match="an address must be a folder or a URL"):
         RayRunner("local", work=work)
     words = ["index", tmp_path, "--data", tmp_path / "library", "--on", "ray:local"]

@@ -16,7 +16,7 @@ from searchlab.library.library import create_library
 
 N_PHOTOS, A_PART = 64, 16
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("ray_named_only")]
 
 
 @pytest.fixture
