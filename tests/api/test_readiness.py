@@ -80,20 +80,6 @@ def test_a_disk_without_space_is_named_before_a_write_fails(served, monkeypatch)
     assert (status, state["problems"]) == (503, ["the disk of the library is full"])
 
 
-def test_many_who_ask_at_once_cost_one_write_a_second(served, monkeypatch):
-    monkeypatch.setattr(module, "_FRESH_S", 60.0)
-    look(served)
-
-    def count():
-        with closing(sqlite3.connect(served.library / "api.db")) as connection:
-            return connection.execute("PRAGMA user_version").fetchone()[0]
-
-    before = count()
-    for _ in range(20):
-        assert look(served)[0] == 200
-    assert count() == before
-
-
 # -- the database, without a server -----------------------------------------------------------
 
 
@@ -164,3 +150,17 @@ def test_a_folder_that_is_gone_is_named_and_searches_go_on(served):
     finally:
         away.rename(served.library)
     wait_until(lambda: look(served)[0] == 200)
+
+
+def test_many_who_ask_at_once_cost_one_write_a_second(served, monkeypatch):
+    monkeypatch.setattr(module, "_FRESH_S", 60.0)  # nothing after this test may ask again
+    look(served)
+
+    def count():
+        with closing(sqlite3.connect(served.library / "api.db")) as connection:
+            return connection.execute("PRAGMA user_version").fetchone()[0]
+
+    before = count()
+    for _ in range(20):
+        assert look(served)[0] == 200
+    assert count() == before
