@@ -4,7 +4,7 @@ DIR/cluster/indexes/KEY/   the index over a part, built once and named by the ve
 DIR/cluster/cut-N.json     where a library of N shards was cut last
 
 Nothing else is written for shards, so that a library may be cut anew at any time. An index that
-nobody has opened for a week is deleted when another one is built; who still has it open keeps it.
+nobody has used for a week is deleted when another one is built; who still has it open keeps it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from searchlab.search.indexes import VectorIndex, build_index, index_class, open
 
 _VECTORS, _PHOTOS = "vectors.npy", "photos.columns"
 _BLOCK_ROWS = 65_536
-_KEPT_S = 7 * 24 * 3600  # seconds since an index was opened last, after which it may be deleted
+_KEPT_S = 7 * 24 * 3600  # seconds since an index was last in use, after which it may be deleted
 _UNEVEN = 2.0  # a shard larger than this many times the mean is cut anew
 _LOG = logging.getLogger(__name__)
 
@@ -108,7 +108,7 @@ def _open_index(folder: Path, snapshot: Path, vectors: Embeddings, config: Confi
     kept = folder / "cluster" / "indexes" / _key(vectors, config)
     opened = _open_kept(kept, vectors, config)
     if opened is not None:
-        return Part(opened)
+        return Part(opened, kept=kept)
     index = build_index(vectors, config)
     if index.wants_texts:
         with named_by(folder):
@@ -123,7 +123,7 @@ def _open_index(folder: Path, snapshot: Path, vectors: Embeddings, config: Confi
             "memory, and is built anew at every start until there is room there"
         )
         return Part(index, problem)
-    return Part(index)
+    return Part(index, kept=kept)
 
 
 def _open_kept(kept: Path, vectors: Embeddings, config: Config) -> VectorIndex | None:
@@ -132,12 +132,13 @@ def _open_kept(kept: Path, vectors: Embeddings, config: Config) -> VectorIndex |
         return None
     with suppress(DataError):
         index = open_index(kept, vectors, config, labels=np.arange(len(vectors)))
-        _note_use(kept)
+        note_use(kept)
         return index
     return None
 
 
-def _note_use(kept: Path) -> None:
+def note_use(kept: Path) -> None:
+    """Note that an index is in use, so that nobody deletes it within a week."""
     try:
         os.utime(kept)
     except OSError as error:

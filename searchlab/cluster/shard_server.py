@@ -10,13 +10,15 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
-from searchlab.cluster.shard_files import Place, open_part
+from searchlab.cluster.shard_files import Place, note_use, open_part
 from searchlab.cluster.shards import Part
 from searchlab.errors import SearchlabError, UnavailableError
 from searchlab.library.retention import KEPT
 
 _OPENING_S = 1.0
 """Seconds that a part may take to open while questions about it wait."""
+_NOTED_S = 3600.0
+"""Seconds after which it is noted again that the indexes of open parts are in use."""
 
 
 class ShardServer:
@@ -46,6 +48,7 @@ class ShardServer:
         self._attending: dict[str, float] = {}
         self._gone: set[str] = set()
         self._left = threading.Event()
+        self._noted = time.monotonic()  # opening a part notes it
         if patience_s is not None:
             watch = threading.Thread(
                 target=self._watch, args=(patience_s, end or _end_this_actor), daemon=True
@@ -80,7 +83,16 @@ class ShardServer:
         if who not in self._gone:  # a call that was overtaken by its caller's leaving
             self._attending[who] = time.monotonic()
         with self._looking:
-            return [part.problem for part in self._parts.values() if part.problem]
+            parts = list(self._parts.values())
+        problems = [part.problem for part in parts if part.problem]
+        if time.monotonic() - self._noted > _NOTED_S:
+            self._noted = time.monotonic()
+            for kept in filter(None, (part.kept for part in parts)):
+                try:
+                    note_use(kept)
+                except OSError as error:
+                    problems.append(f"use of the index in {kept} must be noted, got: {error}")
+        return problems
 
     def leave(self, who: str) -> None:
         """Note that a process needs this one no more; the last one ends it."""

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,12 @@ class Part:
     Attributes:
         index: Vectors of its photos; rows count from its first one.
         problem: What is wrong where it lies, though it answers; empty if nothing is.
+        kept: Folder of the index, which others delete if nobody uses it; None if it has none.
     """
 
     index: VectorIndex
     problem: str = ""
+    kept: Path | None = None
 
     def tell(self) -> dict[str, Any]:
         """Say how large the index is, and whether it wants texts to learn from."""

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from searchlab.cluster import ray_shards, shard_files
+from searchlab.cluster import ray_shards, shard_files, shard_server
 from searchlab.cluster.shard_files import (
     Place,
     cut_table,
@@ -22,6 +22,7 @@ from searchlab.cluster.shard_files import (
     read_cut,
     write_cut,
 )
+from searchlab.cluster.shard_server import ShardServer
 from searchlab.config import Config
 from searchlab.errors import DataError, MismatchError
 from searchlab.library.snapshots import current_id
@@ -213,6 +214,28 @@ def test_an_index_that_nobody_opened_for_a_week_goes_when_another_is_built(libra
     assert len(list(folder.iterdir())) == 3
     query = library.engine.index.vectors[[13]]
     assert sorted(part.index.search(query, 10).rows[0].tolist()) == list(range(10))
+
+
+def test_an_index_that_a_server_has_open_is_in_use_however_long(library, place, monkeypatch):
+    server = ShardServer(str(library.folder))
+    server.open(place)
+    (kept,) = (library.folder / "cluster" / "indexes").iterdir()
+
+    def attend_after_a_week():
+        os.utime(kept, (time.time() - shard_files._KEPT_S - 60,) * 2)
+        monkeypatch.setattr(server, "_noted", time.monotonic() - 3601)
+        return server.attend("a")
+
+    assert attend_after_a_week() == []
+    open_part(library.folder, replace(place, start=0, stop=10))
+    assert kept.exists()
+    assert server.attend("a") == []
+
+    def refuse(*_):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(shard_server, "note_use", refuse)
+    assert "must be noted, got: [Errno 5]" in attend_after_a_week()[0]
 
 
 def test_what_tells_whose_tables_these_are_is_no_old_index(library, place):
