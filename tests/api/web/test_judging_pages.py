@@ -5,6 +5,8 @@ import threading
 
 import pytest
 
+from searchlab.api.web.judging import tasks
+from searchlab.evaluation.judging.tasks import list_tasks
 from tests.support import judging_pages, served_pages
 from tests.support.judging_pages import grade, journal_of
 from tests.support.people import hidden, person
@@ -251,3 +253,15 @@ def test_the_list_shows_tasks_and_ones_own_progress(ann, ben, task):
         assert f"{done} of 12" in card[:1200]
     assert ann.get("/judge?page=9").status_code == 200
     assert ann.get("/judge?page=x").status_code == 422
+
+
+def test_a_task_that_is_deleted_while_the_list_is_made_is_left_out(ann, task, monkeypatch):
+    def list_one_that_goes(library):
+        return [*list_tasks(library), "gone"]
+
+    monkeypatch.setattr(tasks, "list_tasks", list_one_that_goes)
+    monkeypatch.setattr(tasks, "list_comparisons", lambda _: ["gone-too"])
+    page = ann.get("/judge")
+    assert page.status_code == 200
+    assert f'href="/judge/{task.name}"' in page.text
+    assert "/judge/gone" not in page.text

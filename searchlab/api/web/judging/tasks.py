@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from litestar import Request, Response, get, post
 
@@ -20,7 +22,14 @@ from searchlab.api.web.templates import redirect, respond
 from searchlab.api.web.visitor import Visitor, require_sign_in
 from searchlab.api.wire.errors import HttpProblem, is_out_of_room
 from searchlab.api.wire.parameters import query_value
-from searchlab.errors import ConflictError, ForbiddenError, InputError, QuotaError, quote
+from searchlab.errors import (
+    ConflictError,
+    ForbiddenError,
+    InputError,
+    NotFoundError,
+    QuotaError,
+    quote,
+)
 from searchlab.evaluation.datasets.labelled import LabelledQuery
 from searchlab.evaluation.judging.comparisons import (
     ComparisonTask,
@@ -51,6 +60,7 @@ _MAX_TASK_BYTES: Final = 2**20
 MAX_DEPTH: Final = 100
 MAX_PAIRS: Final = 20_000
 MAX_RANDOM_PERCENT: Final = 100
+_Task = TypeVar("_Task", JudgingTask, ComparisonTask)
 _DEFAULTS: Final = {"title": "", "queries": "", "depth": "10", "random": "0", "seed": "0"}
 
 
@@ -70,9 +80,9 @@ async def show_tasks(request: AnyRequest) -> Response[bytes]:
         shown = names[(page - 1) * TASKS_A_PAGE : page * TASKS_A_PAGE]
         side_by_side = compared[(page - 1) * COMPARISONS_A_PAGE : page * COMPARISONS_A_PAGE]
         judge = judge_of(visitor, "")
-        tasks = [sessions.task(name) for name in shown]
+        tasks = _open_those_left(sessions.task, shown)
         listed = [_summary(task) | {"done": sessions.n_done(task, judge)} for task in tasks]
-        comparisons = [open_comparison(library, name) for name in side_by_side]
+        comparisons = list(_open_those_left(partial(open_comparison, library), side_by_side))
         n_pages = max(-(-len(names) // TASKS_A_PAGE), -(-len(compared) // COMPARISONS_A_PAGE))
         return listed, n_pages, comparisons
 
@@ -111,6 +121,13 @@ async def show_task(request: AnyRequest) -> Response[bytes]:
         at=judge_query(judge),
         choices=GRADES,
     )
+
+
+def _open_those_left(open_one: Callable[[str], _Task], names: Sequence[str]) -> Iterator[_Task]:
+    """Open what is on a list, but for what somebody has deleted since."""
+    for name in names:
+        with suppress(NotFoundError):
+            yield open_one(name)
 
 
 # -- making one -------------------------------------------------------------------------------
