@@ -312,36 +312,40 @@ def test_too_little_of_what_a_worker_needs_is_refused_at_the_start(library, limi
     assert re.search(refusal, done.stderr.splitlines()[-1])
 
 
-@pytest.mark.slow
-def test_with_few_open_files_one_address_leaves_half_of_the_connections_to_others(library):
-    with (
-        serving(library, "--no-access-log", before=[*LIMITED, "n", "320"]) as server,
-        contextlib.ExitStack() as stack,
-    ):
-        for _ in range(160):
-            stack.enter_context(knock(server, "127.0.9.9"))
-        assert is_answered(server)
-
-
-@pytest.mark.slow
-def test_with_more_clients_than_open_files_accepting_neither_fails_nor_spins(library):
-    photo_id = open_library(library).snapshot().table.photo(0).photo_id
-    request = f"GET /media/{photo_id}/full HTTP/1.1\r\nHost: a\r\n\r\n".encode()
+@pytest.fixture(scope="module")
+def with_few_files(library):
     limits = ("--no-access-log", "--send-timeout", "5")
     with serving(library, *limits, before=[*LIMITED, "n", "320"]) as server:
-        worker = server.workers[0]
-        with contextlib.ExitStack() as stack:
-            # All that a connection may cost: its socket, and the file that is sent and not taken.
-            for number in range(400):
-                stack.enter_context(knock(server, f"127.0.1.{number % 40 + 2}", request))
-            time.sleep(1)  # until the worker has looked at its connections
-            most, spent = 0, cpu_seconds(worker)
-            for _ in range(20):
-                most = max(most, len(list(Path(f"/proc/{worker}/fd").iterdir())))
-                time.sleep(0.1)  # together the 2 s whose time of the CPU is counted
-            assert 100 < most < 320
-            assert cpu_seconds(worker) - spent < 0.2
-        wait_until(lambda: is_answered(server))
+        yield server
+
+
+@pytest.mark.slow
+def test_with_few_open_files_one_address_leaves_half_of_the_connections_to_others(with_few_files):
+    with contextlib.ExitStack() as stack:
+        for _ in range(160):
+            stack.enter_context(knock(with_few_files, "127.0.9.9"))
+        assert is_answered(with_few_files)
+
+
+@pytest.mark.slow
+def test_with_more_clients_than_open_files_accepting_neither_fails_nor_spins(
+    library, with_few_files
+):
+    server, worker = with_few_files, with_few_files.workers[0]
+    photo_id = open_library(library).snapshot().table.photo(0).photo_id
+    request = f"GET /media/{photo_id}/full HTTP/1.1\r\nHost: a\r\n\r\n".encode()
+    with contextlib.ExitStack() as stack:
+        # All that a connection may cost: its socket, and the file that is sent and not taken.
+        for number in range(400):
+            stack.enter_context(knock(server, f"127.0.1.{number % 40 + 2}", request))
+        time.sleep(1)  # until the worker has looked at its connections
+        most, spent = 0, cpu_seconds(worker)
+        for _ in range(20):
+            most = max(most, len(list(Path(f"/proc/{worker}/fd").iterdir())))
+            time.sleep(0.1)  # together the 2 s whose time of the CPU is counted
+        assert 100 < most < 320
+        assert cpu_seconds(worker) - spent < 0.2
+    wait_until(lambda: is_answered(server))
 
 
 def test_looking_gives_up_no_lock_of_a_file(tmp_path):

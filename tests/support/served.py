@@ -10,6 +10,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from click.testing import CliRunner
+
+from searchlab.cli import searchlab
+
 COMMAND = [sys.executable, "-P", "-c", "from searchlab.cli import main; main()"]
 READY = re.compile(r"searchlab serves .* at (http://\S+) \((\d+) workers?, snapshot (\S+),")
 START_S = 120
@@ -119,8 +123,7 @@ def run_command(*words, **options):
 def create_key(data, account="acme", name="first", **options):
     """Make a key as a person would: it is the last line of standard output."""
     words = [word for pair in options.items() for word in (f"--{pair[0]}", pair[1])]
-    done = run_command(
-        "keys", "create", "--data", data, "--account", account, "--name", name, *words
-    )
-    assert done.returncode == 0, done.stderr
+    line = ["keys", "create", "--data", str(data), "--account", account, "--name", name, *words]
+    done = CliRunner().invoke(searchlab, line, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
     return done.stdout.splitlines()[-1]

@@ -143,10 +143,10 @@ async def work(
     _stop_on_signals(loop, stop)
     _stop_at_end_of_input(loop, stop)
     try:
+        most_connections()
         module, _, name = app_path.partition(":")
         app = getattr(importlib.import_module(module), name)()
         lifespan = Lifespan(app)
-        most_connections()
         await lifespan.startup()
         _stop_on_signals(loop, stop)  # once more, since a service may have set handlers of its own
         check_address_space()
