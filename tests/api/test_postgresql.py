@@ -345,7 +345,7 @@ def test_no_search_that_was_answered_is_lost_when_workers_are_killed(here):
     # An account of its own for each run, so that a second one does not count the first one's.
     clients = here.connect(here.make_key(f"killed {uuid.uuid4()}"))
     server, outcomes, done = here.servers[0], Counter(), threading.Event()
-    gate = threading.Lock()
+    replacing, gate = threading.Event(), threading.Lock()
 
     def searching(api):
         while not done.is_set():
@@ -356,12 +356,16 @@ def test_no_search_that_was_answered_is_lost_when_workers_are_killed(here):
             with gate:
                 outcomes[outcome] += 1
                 outcomes[api.base_url, outcome] += 1
+            if replacing.is_set():  # a worker that starts needs the processor as well
+                done.wait(0.2)
 
     def killing(_):
         for _ in range(2):
+            replacing.clear()
             time.sleep(0.7)
             victim = server.workers[0]
             os.kill(victim, signal.SIGKILL)
+            replacing.set()
             wait_until(lambda gone=victim: gone not in server.workers and len(server.workers) == 2)
         wait_until(lambda: clients[0].get("/usage").status_code == 200)
         done.set()

@@ -136,13 +136,19 @@ def test_counts_survive_the_worker_that_counted(server):
         os.kill(pid, signal.SIGKILL)
     wait_until(lambda: server.log.count("died; starting another") >= 2)
     wait_until(lambda: get(server, "/metrics")[0] == 200)  # until then the stand-in answers
+    # Beside the first worker as well, for a moment.
+    wait_until(
+        lambda: server.log.count("no worker answers") == server.log.count("a worker answers again")
+    )
     wait_until(lambda: metrics_of(server)["searchlab_workers",] == 2)
     assert metrics_of(server)[key] == before
 
 
 def test_a_second_server_on_the_same_port_is_refused_in_one_line(server):
-    done = run_command("serve", "--data", server.data, "--port", server.port)
-    assert done.returncode == 2
+    done = CliRunner().invoke(
+        searchlab, ["serve", "--data", str(server.data), "--port", str(server.port)]
+    )
+    assert done.exit_code == 2
     assert done.stderr == (
         f"searchlab: --port must be free, got {server.port}, one in use; "
         "stop what uses it or choose another with --port\n"
@@ -302,8 +308,8 @@ def test_a_worker_loads_nothing_that_answers_do_not_need():
     "option", [("--shards", "3"), ("--replicas", "2"), ("--shard-timeout", "9")]
 )
 def test_options_of_shards_go_with_a_cluster(library, option):
-    done = run_command("serve", "--data", library, "--port", 0, *option)
-    assert (done.returncode, done.stdout) == (2, "")
+    done = CliRunner().invoke(searchlab, ["serve", "--data", str(library), "--port", "0", *option])
+    assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr == (
         f"searchlab: {option[0]} goes with --on, got none; name who searches, such as --on "
         "ray:auto\n"
@@ -315,7 +321,7 @@ def test_no_list_of_processes_shows_the_password_of_a_database(library, tmp_path
     psql("CREATE DATABASE shared_by_nobody")
     file = tmp_path / "database-url"
     file.write_text(url, encoding="utf-8")
-    with serving(library, "--workers", 2, "--database-url-file", file) as server:
+    with serving(library, "--database-url-file", file) as server:
         listed = subprocess.run(["ps", "-eww", "-o", "pid,args"], capture_output=True, text=True)
         for pid in (server.process.pid, *server.workers):
             assert re.search(rf"^ *{pid} ", listed.stdout, re.M)

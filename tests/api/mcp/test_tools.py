@@ -1,11 +1,11 @@
 """The tools, asked by the official SDK's client in both families of the protocol."""
 
-import asyncio
 import json
 
 import jsonschema
 import pytest
 
+from searchlab.api.accounts.tables import usage_months
 from searchlab.api.mcp.answers import MOST_BYTES, NOTICE
 from searchlab.api.mcp.collection_tools import describe_entry
 from searchlab.api.mcp.library_tools import TOOLS
@@ -312,15 +312,11 @@ def test_the_quota_is_the_accounts_and_the_refusal_says_to_stop(server):
     server.make_client(account="poor", plan="free")
     poor = ToolClient(server, connect(server.database, "poor"))
     assert not poor.call("search_photos", q="red").is_error
-    services = server.app.services
-    grant = services.tokens.resolve(poor.token, f"{BASE_URL}/mcp")
-    limit = 5_000
-
-    async def spend():
-        for _ in range(limit - 1):
-            await services.meter.count(grant.caller, limit=limit)
-
-    asyncio.run_coroutine_threadsafe(spend(), server.loop).result(60)
+    grant = server.app.services.tokens.resolve(poor.token, f"{BASE_URL}/mcp")
+    of_account = usage_months.c.account_id == grant.caller.account_id
+    with server.database.writing() as connection:
+        connection.execute(usage_months.update().where(of_account).values(requests=4_999))
+    assert not poor.call("search_photos", q="red").is_error
     text = poor.refusal("search_photos", q="red")
     assert text.startswith("QUOTA_EXCEEDED: ")
     assert "Stop searching" in text
