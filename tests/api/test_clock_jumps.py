@@ -159,7 +159,7 @@ def test_a_wrong_date_takes_nothing_of_a_record_within_a_month_of_days(database,
 def test_counts_that_are_older_than_any_record_go_and_those_of_a_month_more_stay(database, clock):
     today = clock.now.date()
     fill(database, today)
-    spend_days(database, clock, 200)
+    spend_days(database, clock, 100)  # three times the month that is kept on top
     months, days = stored(database)
     # Deleted at midnight, before the first search of the new day.
     assert days == {*days_back(clock.now.date() - timedelta(days=1), KEPT_DAYS + 31)}

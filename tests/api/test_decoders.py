@@ -58,7 +58,7 @@ def test_the_picture_is_the_same_as_in_this_process_and_the_process_is_used_agai
 
 
 def test_several_at_once_each_get_their_own(decoders):
-    pictures = [encoded(Image.new("RGB", (90, 90), (n, n, n)), "PNG") for n in range(0, 200, 25)]
+    pictures = [encoded(Image.new("RGB", (90, 90), (n, n, n)), "PNG") for n in range(0, 200, 50)]
     results = [None] * len(pictures)
 
     def decode(place):
@@ -69,7 +69,7 @@ def test_several_at_once_each_get_their_own(decoders):
         thread.start()
     for thread in threads:
         thread.join()
-    assert results == list(range(0, 200, 25))
+    assert results == list(range(0, 200, 50))
 
 
 def test_a_process_that_dies_is_a_damaged_picture_and_then_replaced():

@@ -109,12 +109,13 @@ BODIES = {
     "prototypes": b'{"name": "a", "__proto__": {"is_public": true}, "constructor": 1, "id": 1}',
     "9,000 other keys": b"{" + b",".join(b'"%d": 0' % n for n in range(6_000)) + b"}",
 }
+# Those that the service reads are sent alone; of the others one cannot hide what another does.
 HEADERS = (
-    "accept", "accept-charset", "accept-encoding", "accept-language", "authorization", "cookie",
-    "forwarded", "from", "if-match", "if-modified-since", "if-none-match", "if-range", "origin",
-    "range", "referer", "te", "traceparent", "user-agent", "via", "x-forwarded-for",
-    "x-forwarded-host", "x-forwarded-proto", "x-http-method-override", "x-original-url",
-    "x-request-id", "x-rewrite-url",
+    "accept", "accept-encoding", "authorization", "cookie", "if-none-match", "if-range", "origin",
+    "range", "referer", "user-agent", "x-forwarded-for", "x-request-id",
+    "accept-charset accept-language from", "if-match if-modified-since te",
+    "traceparent via forwarded", "x-forwarded-host x-forwarded-proto",
+    "x-http-method-override x-original-url x-rewrite-url",
 )  # fmt: skip
 
 
@@ -258,15 +259,18 @@ def test_any_text_in_a_path_of_the_service(known, api, photo_id, path):
         assert "?v=" in path or TEXTS[text] == "", text
 
 
-@pytest.mark.parametrize("name", HEADERS)
-def test_any_text_as_a_header(api, name):
+@pytest.mark.parametrize("names", HEADERS)
+def test_any_text_as_a_header(api, names):
     # What no header can hold is another test's.
     texts = {
         text: re.sub(rb"[\0-\x1f\x7f]", b"", raw if isinstance(raw, bytes) else raw.encode())
         for text, raw in TEXTS.items()
     }
     answers = (
-        (text, ask(api, "GET", "/api/v1/facets/orientations", **{name: value}))
+        (
+            text,
+            ask(api, "GET", "/api/v1/facets/orientations", **dict.fromkeys(names.split(), value)),
+        )
         for text, value in texts.items()
     )
     assert found_unclean(answers) == {}

@@ -77,7 +77,7 @@ def assert_harmless(record):
 def test_no_value_at_any_place_of_a_record_does_harm_or_more_than_refuse_it(name, data):
     record = copy.deepcopy(RECORDS[name])
     for _ in range(data.draw(st.integers(1, 3))):
-        path = data.draw(st.sampled_from(sorted(places(record), key=repr)))
+        path = data.draw(st.sampled_from([*places(record)]))
         records_at = record
         for step in path[:-1]:
             records_at = records_at[step]
