@@ -1,6 +1,9 @@
 """What the tests in a browser share: Chromium, a served library, and people who are signed in."""
 
+import functools
 import os
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
@@ -11,17 +14,34 @@ from tests.support.spec_server import corpus
 _MISSING = "a browser is needed: install Chromium (`apt-get install chromium-headless-shell`)"
 
 
+_running = ExitStack()
+
+
+@functools.cache
+def start():
+    return _running.enter_context(launched())
+
+
+# Files share the browser of their worker. It ends with the last of them here: playwright leaves an
+# event loop running in the thread, in which tests of other folders run their own.
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item, nextitem):
+    yield
+    if nextitem is None or Path(__file__).parent not in nextitem.path.parents:
+        _running.close()
+        start.cache_clear()
+
+
 @pytest.fixture(scope="module")
 def browser():
     if find_chromium() is None:
         if os.environ.get("SEARCHLAB_NEEDS_BROWSER"):
             pytest.fail(_MISSING)
         pytest.skip(_MISSING)
-    with launched() as browser:
-        yield browser
+    return start()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def served():
     return corpus()
 
@@ -42,7 +62,7 @@ def window(browser, served):
     assert troubles == []
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def link(served):
     """Makes a one-time link of an account, as `searchlab accounts link` prints it."""
     database = {"database-url": served.database_url}
@@ -56,7 +76,7 @@ def link(served):
     return make
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def cookies():
     """What people who have signed in hold, by account: few may sign in from one address at once."""
     return {}

@@ -9,7 +9,18 @@ from playwright.sync_api import sync_playwright
 from benchmarks.common.chromium import launch
 
 AXE = Path(__file__).parents[1] / "browser" / "vendored" / "axe.min.js"
-WIDTHS = (320, 390, 1280, 1920)
+# Of what axe knows, what a page that is right by day can get wrong in other colours, or at a width
+# at which it hides some of itself.
+OTHERWISE = (
+    *("button-name", "color-contrast", "heading-order", "label", "link-in-text-block", "link-name"),
+    *("page-has-heading-one", "scrollable-region-focusable", "select-name", "skip-link"),
+    *("summary-name", "target-size"),
+)
+_RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
+# No rule among them reads style sheets, which axe would fetch once more for each run.
+_RUN = """rules => axe.run({
+  resultTypes: ["violations"], runOnly: rules, preload: { assets: ["media"] },
+})"""
 
 
 @contextmanager
@@ -92,23 +103,40 @@ class Watched:
         self.page.get_by_label("one-time link").fill(link)
         self.follow(self.page.get_by_role("button", name="Sign in"))
 
-    def violations(self):
-        """Return what axe finds wrong with the page, a line each."""
-        if not self.page.evaluate("'axe' in window"):
-            # By the debugger, since the page's own policy lets no such script in.
-            self.page.evaluate(AXE.read_text(encoding="utf-8"))
-        answer = self.page.evaluate(
-            "axe.run(document, {resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', "
-            "'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']})"
-        )
-        return [
-            f"{each['id']} ({each['impact']}): {node['target']} {node['failureSummary']}"
-            for each in answer["violations"]
-            for node in each["nodes"]
-        ]
+    def violations(self, rules=_RULES):
+        """Return what axe finds wrong with the page, a line each; see `violations_of`."""
+        return violations_of(self.page, rules)
 
     def overflow(self):
         """Return by how many pixels the page is wider than the window."""
-        return self.page.evaluate(
-            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-        )
+        return overflow_of(self.page)
+
+
+def overflow_of(page):
+    """Return by how many pixels a page is wider than its window."""
+    return page.evaluate(
+        "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    )
+
+
+def violations_of(page, rules=_RULES):
+    """Return what axe finds wrong with a page, a line each, by these rules or kinds of rules."""
+    if not page.evaluate("'axe' in window"):
+        # By the debugger, since the page's own policy lets no such script in.
+        page.evaluate(AXE.read_text(encoding="utf-8"))
+    return [
+        f"{each['id']} ({each['impact']}): {node['target']} {node['failureSummary']}"
+        for each in page.evaluate(_RUN, list(rules))["violations"]
+        for node in each["nodes"]
+    ]
+
+
+def violations_by_day_and_dark(page):
+    """Return what axe finds wrong with a page in its light colours, and then in its dark ones."""
+    wrong = violations_of(page)
+    page.emulate_media(color_scheme="dark")
+    # Colours that fade into others are read at their ends.
+    page.evaluate("document.getAnimations().forEach(each => each.finish())")
+    wrong += [f"in the dark, {line}" for line in violations_of(page, OTHERWISE)]
+    page.emulate_media(color_scheme="light")
+    return wrong
