@@ -142,20 +142,3 @@ def test_without_a_script_and_by_keys_alone_a_photo_is_collected(signed_in):
     page.goto("/collections")
     one.follow(page.get_by_role("link", name="By keys"))
     assert page.locator(".photo").count() == 1
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_pages_suit_everybody(signed_in, scheme):
-    one = signed_in(color_scheme=scheme)
-    address = make(one, f"Suits {scheme} <b>", public=True)
-    public = address.replace("/collections/", "/c/")
-    one.page.goto("/?q=bird")
-    adding = one.page.locator(".photo").first.get_by_title("Add to a collection")
-    paths = ["/collections", "/collections/new", address, f"{address}/edit", f"{address}/delete"]
-    for path in [*paths, public, adding.get_attribute("href")]:
-        one.page.goto(path)
-        assert one.violations() == [], path
-        for width in (320, 390):
-            one.page.set_viewport_size({"width": width, "height": 700})
-            assert one.overflow() <= 0, (path, width)
-        one.page.set_viewport_size({"width": 1280, "height": 800})

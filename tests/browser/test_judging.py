@@ -8,6 +8,7 @@ import pytest
 from searchlab.evaluation.datasets.labelled import LabelledQuery
 from searchlab.evaluation.judging.comparisons import create_comparison
 from searchlab.evaluation.judging.tasks import open_task
+from tests.support.browsing import violations_by_day_and_dark
 
 pytestmark = pytest.mark.slow
 
@@ -184,8 +185,7 @@ def test_two_rankings_are_compared_blind_by_keys_and_the_outcome_comes_last(ann,
     page.get_by_role("rowheader", name="system-one").wait_for()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_comparison_works_without_a_script_and_suits_everybody(signed_in, comparison, scheme):
+def test_a_comparison_works_without_a_script_and_suits_everybody(signed_in, comparison):
     plain = signed_in("free", java_script_enabled=False)
     path = f"/judge/{comparison.name}/compare"
     plain.page.goto(path)
@@ -193,9 +193,9 @@ def test_a_comparison_works_without_a_script_and_suits_everybody(signed_in, comp
     assert progress(plain) == "1 of 8"
     plain.follow(plain.page.get_by_role("button", name="undo"))
     assert progress(plain) == "0 of 8"
-    one = signed_in(color_scheme=scheme)
+    one = signed_in()
     one.page.goto(path)
-    assert one.violations() == []
+    assert violations_by_day_and_dark(one.page) == []
     for width in (320, 390):
         one.page.set_viewport_size({"width": width, "height": 700})
         assert one.overflow() <= 0
@@ -204,18 +204,5 @@ def test_a_comparison_works_without_a_script_and_suits_everybody(signed_in, comp
         one.page.get_by_text(f"{number} of 8", exact=True).wait_for()
         one.page.keyboard.press("1")
     one.follow(one.page.get_by_role("link", name="Outcome"))
-    assert one.violations() == []
+    assert violations_by_day_and_dark(one.page) == []
     assert one.overflow() <= 0
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_pages_suit_everybody(signed_in, ann, task, scheme):
-    one = signed_in(color_scheme=scheme)
-    paths = ("/judge", "/judge/new", *(f"/judge/{task}{end}" for end in ("", "/one", "/grid")))
-    for path in (*paths, f"/judge/{task}/results", f"/judge/{task}/delete"):
-        one.page.goto(path)
-        assert one.violations() == [], path
-        for width in (320, 390):
-            one.page.set_viewport_size({"width": width, "height": 700})
-            assert one.overflow() <= 0, (path, width)
-        one.page.set_viewport_size({"width": 1280, "height": 800})
