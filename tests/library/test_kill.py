@@ -29,7 +29,7 @@ GRAPH = Config(model="palette", index="hnsw", step_rows=0, depth=5)
 # Runs one indexing run again and again in a forked process that dies before its first, second,
 # third ... call that changes the disk, and examines and completes in another what each left.
 DRIVER = """
-import json, os, shutil, signal, sqlite3, sys
+import functools, json, os, shutil, signal, sqlite3, sys
 from contextlib import closing
 from pathlib import Path
 import numpy as np
@@ -40,7 +40,7 @@ from searchlab.errors import NotFoundError
 from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.library.ingest import index_photos
 from searchlab.library.library import create_library, open_library
-from searchlab.models import load_model
+from searchlab.models import canaries, load_model
 from searchlab.models.palette.embedder import PaletteEmbedder
 from searchlab.search.queries import Query
 from searchlab.library.roots import check_root
@@ -49,9 +49,6 @@ from searchlab.library.snapshots import current_id
 retention.KEPT_S = 0.0
 photos, base, work = map(Path, sys.argv[1:4])
 config = Config.from_dict(json.loads(sys.argv[4]))
-# What every child would load again.
-load_model("palette").encode_images([Image.new("RGB", (1, 1))])
-load_model("palette").encode_texts(["red"])
 
 
 def index(folder):
@@ -201,6 +198,11 @@ def judge():
     print(json.dumps([plain for plain in examine(work / "killed", old, new)]), flush=True)
 
 
+# What every child would load or embed again.
+canaries._sample = functools.cache(canaries._sample)
+load_model("mini")
+index(work / "warm")
+answers(open_library(work / "warm"))
 assert forked(keep_states) == 0
 _state, state = state, lambda folder: json.loads(json.dumps(_state(folder)))
 for n in range(1, 200):
@@ -310,11 +312,8 @@ def undisturbed(large, tmp_path):
 
 def vectors_of(library):
     snapshot = library.snapshot()
-    return dict(
-        zip(
-            snapshot.table.texts("photo_id"), map(bytes, snapshot.index.vectors.copy()), strict=True
-        )
-    )
+    rows = map(bytes, snapshot.index.vectors.copy())
+    return dict(zip(snapshot.table.texts("photo_id"), rows, strict=True))
 
 
 # The pauses give the test time to kill the run at the moment that it means.
