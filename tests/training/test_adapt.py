@@ -226,18 +226,18 @@ def captions_by_lot(folder, photos):
     return captions
 
 
-@pytest.mark.parametrize("made", [True, False])
-def test_where_no_model_is_kept_only_a_folder_that_a_person_made_stays(
-    tmp_path, tiles_photos, made
-):
-    place = tmp_path / "models"
-    if made:
-        place.mkdir()
+def test_where_no_model_is_kept_only_a_folder_that_a_person_made_stays(tmp_path, tiles_photos):
     library = create_library(tmp_path / "lib")
     captions = captions_by_lot(tmp_path, tiles_photos)
-    report = adapt(library, model="palette", captions=captions, out=place / "mine", settings=QUICK)
-    assert not report.kept
-    assert place.exists() == made
+    for made in (True, False):
+        place = tmp_path / f"models-{made}"
+        if made:
+            place.mkdir()
+        report = adapt(
+            library, model="palette", captions=captions, out=place / "mine", settings=QUICK
+        )
+        assert not report.kept
+        assert place.exists() == made
 
 
 def test_a_killed_run_goes_on(tmp_path, tiles_photos):
