@@ -1,5 +1,7 @@
 """The doctor finds ten planted mistakes, and leaves what is sound alone."""
 
+import functools
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -7,9 +9,31 @@ from PIL import Image
 from searchlab.models import load_model
 from searchlab.models.contract import construct_model
 from searchlab.models.doctor import examine
+from searchlab.models.mini.embedder import MiniEmbedder
 from searchlab.models.vectors.writing import write_vectors
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def embedded_once(monkeypatch):
+    """What mini embeds again and again, as the reference and within ports, is embedded once."""
+    for name in ("encode_texts", "encode_images"):
+        monkeypatch.setattr(MiniEmbedder, name, remembering(name))
+
+
+@functools.cache
+def remembering(name):
+    encode, rows = getattr(MiniEmbedder, name), {}
+
+    def encode_once(self, batch):
+        contents = [one if isinstance(one, str) else (one.size, one.tobytes()) for one in batch]
+        key = (self.model_id, *contents)
+        if key not in rows:
+            rows[key] = encode(self, batch)
+        return rows[key].copy()
+
+    return encode_once
 
 
 class Port:
@@ -80,6 +104,7 @@ PLANTED = {
 }
 
 
+@pytest.mark.usefixtures("embedded_once")
 @pytest.mark.parametrize("name", PLANTED)
 def test_each_planted_mistake_is_named(name):
     changes, topic = PLANTED[name]
@@ -90,6 +115,7 @@ def test_each_planted_mistake_is_named(name):
         assert suspects == {"text rows", "image rows"}
 
 
+@pytest.mark.usefixtures("embedded_once")
 def test_a_true_port_is_sound():
     findings = examine(Port(), load_model("mini"))
     assert {finding.verdict for finding in findings} == {"sound"}, "\n".join(map(str, findings))
@@ -108,11 +134,13 @@ def test_vectors_without_a_model_are_sound(tmp_path):
     assert {finding.verdict for finding in findings} <= {"sound", "note"}
 
 
+@pytest.mark.usefixtures("embedded_once")
 def test_swapped_channels_are_told_in_a_sentence_that_can_be_read():
     said = {f.topic: f.text for f in examine(Port(image=swap), load_model("mini"))}
     assert "nearer to those of the reference when red and blue are swapped" in said["colour order"]
 
 
+@pytest.mark.usefixtures("embedded_once")
 @pytest.mark.parametrize("name", ["not scaled", "logit scale", "padding", "colour order"])
 def test_some_mistakes_show_without_a_reference(name):
     changes, topic = PLANTED[name]
