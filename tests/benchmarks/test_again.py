@@ -7,6 +7,8 @@ import pytest
 from benchmarks.few_judgments import bench_few_judgments
 from benchmarks.http import again as http
 from benchmarks.http import bench_http
+from benchmarks.few_judgments.bench_few_judgments import read_population
+from searchlab.evaluation.datasets import load_dataset
 from searchlab.evaluation.provenance.measurement import read_measurement
 from searchlab.evaluation.provenance.reproduce import differences
 
@@ -28,6 +30,8 @@ def test_the_cost_of_requests_is_measured_again_in_short_beside_the_same_base(mo
 
 def test_few_judgments_are_drawn_again_by_the_seed_and_another_seed_draws_others(monkeypatch):
     monkeypatch.setattr(bench_few_judgments, "BUDGETS", (100,))
+    population = read_population(load_dataset(bench_few_judgments.DATASET))  # the same for all
+    monkeypatch.setattr(bench_few_judgments, "read_population", lambda dataset: population)
     recorded = read_measurement(RESULTS / "few_judgments" / "demo" / "ways.json")
 
     def draw(seed):

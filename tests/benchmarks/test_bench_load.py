@@ -65,7 +65,7 @@ class Asked(BaseHTTPRequestHandler):
 def server():
     Asked.seen = []
     running = ThreadingHTTPServer(("127.0.0.1", 0), Asked)
-    thread = threading.Thread(target=running.serve_forever)
+    thread = threading.Thread(target=running.serve_forever, args=(0.01,))  # how late it ends
     thread.start()
     yield f"http://127.0.0.1:{running.server_port}"
     running.shutdown()
@@ -73,7 +73,7 @@ def server():
     running.server_close()
 
 
-def by_hand(ask, *, seconds=0.2):
+def by_hand(ask, *, seconds=0.1):
     return asyncio.run(load_with_asyncio(ask, 2, seconds))
 
 
