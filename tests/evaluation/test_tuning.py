@@ -308,19 +308,14 @@ def tune_command(*arguments):
     return [sys.executable, "-c", code, "tune", *map(str, arguments)]
 
 
-def command(*arguments):
-    line = tune_command(*arguments)
-    return subprocess.run(line, capture_output=True, text=True, check=False)
-
-
-def test_the_command_writes_a_sealed_config_and_leaves_what_is_in_force(library):
+def test_the_command_writes_a_sealed_config_and_leaves_what_is_in_force(library, run):
     made = library(60, "clustered")
     before = made.engine
-    done = command("--data", made.folder, "--seconds", 0.1)
-    assert done.returncode == 0, done.stderr
+    done = run("tune", "--data", made.folder, "--seconds", 0.1)
+    assert done.code == 0, done.err
     tuned = made.folder / "tuned.json"
-    assert f"--config {tuned}" in done.stdout
-    assert "what is in force stays" in done.stdout
+    assert f"--config {tuned}" in done.out
+    assert "what is in force stays" in done.out
     assert sorted(path.suffix for path in made.folder.glob("tuned.*")) == [".json", ".png", ".svg"]
     assert not list(made.folder.glob(".tuning-*"))
     config = Config.load(tuned)
@@ -333,11 +328,13 @@ def test_the_command_writes_a_sealed_config_and_leaves_what_is_in_force(library)
 
 
 @pytest.mark.parametrize("out", ["nowhere/tuned.json", "tuned.txt"])
-def test_a_place_that_cannot_be_written_is_told_before_anything_is_measured(library, tmp_path, out):
+def test_a_place_that_cannot_be_written_is_told_before_anything_is_measured(
+    library, tmp_path, run, out
+):
     made = library(10, "clustered")
-    done = command("--data", made.folder, "--out", tmp_path / out)
-    assert done.returncode == 2
-    assert "--out must name a .json file" in done.stderr
+    done = run("tune", "--data", made.folder, "--out", tmp_path / out)
+    assert done.code == 2
+    assert "--out must name a .json file" in done.err
 
 
 def test_ctrl_c_leaves_nothing_half_written(library):
