@@ -32,6 +32,12 @@ def elsewhere(tmp_path):
     return create_library(tmp_path / "elsewhere")
 
 
+@pytest.fixture
+def one_store(tmp_path):
+    """A store of one kind, for what depends on no kind: `test_storage` holds all kinds alike."""
+    return Store(tmp_path / "published")
+
+
 def snapshot_files(library):
     place = library.folder / "snapshots" / current_id(library.folder)
     return {path.name: path.read_bytes() for path in place.iterdir()}
@@ -58,7 +64,7 @@ def web_server(tmp_path):
     folder = tmp_path / "shown"
     handler = functools.partial(SilentHandler, directory=folder)
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield folder, f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
 
@@ -170,31 +176,31 @@ def test_damaged_bytes_are_refused_and_mended_by_pushing_all(indexed, elsewhere,
     assert pull(store, elsewhere).snapshot_id == pushed.snapshot_id
 
 
-def test_a_current_that_names_no_snapshot_is_refused(indexed, elsewhere, store):
-    push(indexed, store)
-    store.write("CURRENT", b"../../etc\n")
+def test_a_current_that_names_no_snapshot_is_refused(indexed, elsewhere, one_store):
+    push(indexed, one_store)
+    one_store.write("CURRENT", b"../../etc\n")
     with pytest.raises(DataError, match=r"CURRENT must name a snapshot, got '\.\./\.\./etc'"):
-        pull(store, elsewhere)
+        pull(one_store, elsewhere)
 
 
-def test_a_manifest_of_another_snapshot_is_refused(indexed, elsewhere, store, put, index):
-    first = push(indexed, store).snapshot_id
+def test_a_manifest_of_another_snapshot_is_refused(indexed, elsewhere, one_store, put, index):
+    first = push(indexed, one_store).snapshot_id
     put("green.png", "#15b01a")
     index()
-    second = push(indexed, store).snapshot_id
-    stale = store.read(f"snapshots/{first}/manifest.json")
-    store.write(f"snapshots/{second}/manifest.json", stale)
+    second = push(indexed, one_store).snapshot_id
+    stale = one_store.read(f"snapshots/{first}/manifest.json")
+    one_store.write(f"snapshots/{second}/manifest.json", stale)
     with pytest.raises(DataError, match="another checksum than its folder's name"):
-        pull(store, elsewhere)
+        pull(one_store, elsewhere)
 
 
-def test_another_library_is_not_replaced_unless_asked(indexed, elsewhere, store):
-    push(indexed, store)
-    pull(store, elsewhere)
+def test_another_library_is_not_replaced_unless_asked(indexed, elsewhere, one_store):
+    push(indexed, one_store)
+    pull(one_store, elsewhere)
     with pytest.raises(ConflictError, match="hold this library, got another one"):
-        push(elsewhere, store)
-    push(elsewhere, store, replace=True)
-    assert json.loads(store.read("library.json"))["format"] == 1
+        push(elsewhere, one_store)
+    push(elsewhere, one_store, replace=True)
+    assert json.loads(one_store.read("library.json"))["format"] == 1
 
 
 @pytest.mark.parametrize("replace", [False, True])
@@ -205,75 +211,75 @@ def test_a_library_in_use_is_never_replaced(indexed, elsewhere, replace):
     assert {path: path.read_bytes() for path in elsewhere.folder.glob("*.json")} == before
 
 
-def test_an_older_snapshot_does_not_replace_a_newer_one(indexed, store, put, index):
+def test_an_older_snapshot_does_not_replace_a_newer_one(indexed, one_store, put, index):
     older = current_id(indexed.folder)
     put("green.png", "#15b01a")
     index()
-    push(indexed, store)
+    push(indexed, one_store)
     (indexed.folder / "CURRENT").write_text(older)
     with pytest.raises(ConflictError, match="must hold an older snapshot than"):
-        push(indexed, store)
-    assert push(indexed, store, replace=True).snapshot_id == older
+        push(indexed, one_store)
+    assert push(indexed, one_store, replace=True).snapshot_id == older
 
 
-def test_a_damaged_library_is_not_pushed(indexed, store):
+def test_a_damaged_library_is_not_pushed(indexed, one_store):
     path = indexed.folder / "snapshots" / current_id(indexed.folder) / "vectors.npy"
     path.write_bytes(path.read_bytes()[:-1] + b"\x01")
     with pytest.raises(DataError, match=r"vectors.npy must be as it was written"):
-        push(indexed, store)
-    assert store.size("CURRENT") is None
+        push(indexed, one_store)
+    assert one_store.size("CURRENT") is None
 
 
-def test_damage_here_is_mended_by_pulling_again(indexed, elsewhere, store):
-    push(indexed, store)
-    pull(store, elsewhere)
+def test_damage_here_is_mended_by_pulling_again(indexed, elsewhere, one_store):
+    push(indexed, one_store)
+    pull(one_store, elsewhere)
     path = elsewhere.folder / "snapshots" / current_id(elsewhere.folder) / "vectors.npy"
     path.write_bytes(path.read_bytes()[:-1] + b"\x01")
     with pytest.raises(SearchlabError):
         elsewhere.check()
-    assert pull(store, elsewhere).n_copied > 0
+    assert pull(one_store, elsewhere).n_copied > 0
     assert elsewhere.check()
     assert current_id(elsewhere.folder) == current_id(indexed.folder)
-    assert pull(store, elsewhere).n_copied == 0
+    assert pull(one_store, elsewhere).n_copied == 0
 
 
-def test_a_damaged_name_of_what_is_in_force_is_mended_too(indexed, elsewhere, store):
-    push(indexed, store)
-    pull(store, elsewhere)
+def test_a_damaged_name_of_what_is_in_force_is_mended_too(indexed, elsewhere, one_store):
+    push(indexed, one_store)
+    pull(one_store, elsewhere)
     (elsewhere.folder / "CURRENT").write_bytes(b"\xff\xff")
-    assert pull(store, elsewhere).snapshot_id == current_id(elsewhere.folder)
+    assert pull(one_store, elsewhere).snapshot_id == current_id(elsewhere.folder)
 
 
 def test_a_pull_that_died_before_it_put_its_snapshot_in_force_is_gone_on_with(
-    indexed, elsewhere, store, put, index
+    indexed, elsewhere, one_store, put, index
 ):
-    push(indexed, store)
-    first = pull(store, elsewhere).snapshot_id
+    push(indexed, one_store)
+    first = pull(one_store, elsewhere).snapshot_id
     put("green.png", "#15b01a")
     index()
-    second = push(indexed, store).snapshot_id
-    pull(store, elsewhere)
+    second = push(indexed, one_store).snapshot_id
+    pull(one_store, elsewhere)
     (elsewhere.folder / "CURRENT").write_text(f"{first}\n")
-    done = pull(store, elsewhere)
+    done = pull(one_store, elsewhere)
     assert (done.snapshot_id, done.n_copied) == (second, 0)
     assert current_id(elsewhere.folder) == second
-    assert pull(store, elsewhere).snapshot_id == second
+    assert pull(one_store, elsewhere).snapshot_id == second
 
 
 def test_an_older_snapshot_that_is_published_again_is_pulled_under_its_name(
-    indexed, elsewhere, store, put, index
+    indexed, elsewhere, one_store, put, index
 ):
-    push(indexed, store)
+    push(indexed, one_store)
     first = current_id(indexed.folder)
-    pull(store, elsewhere)
+    pull(one_store, elsewhere)
     put("green.png", "#15b01a")
     index()
-    push(indexed, store)
-    pull(store, elsewhere)
+    push(indexed, one_store)
+    pull(one_store, elsewhere)
     (indexed.folder / "CURRENT").write_text(f"{first}\n")
-    push(indexed, store, replace=True)
+    push(indexed, one_store, replace=True)
     for _ in range(2):
-        assert pull(store, elsewhere).snapshot_id == current_id(elsewhere.folder) == first
+        assert pull(one_store, elsewhere).snapshot_id == current_id(elsewhere.folder) == first
 
 
 def test_nothing_to_push_and_nothing_to_pull(library, elsewhere, store):
