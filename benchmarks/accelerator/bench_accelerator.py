@@ -109,6 +109,7 @@ def main() -> None:
     if options.smoke:
         options.model, options.batch = "openclip:ViT-S-32/random-7", 1
         options.runs, options.size, options.products = 1, 128, 2
+        precisions = precisions[-1:]
     name = options.device.replace(":", "-")
     if on_record(options, BENCHMARK, name) is None:
         run(options, precisions, name)

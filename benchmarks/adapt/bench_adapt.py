@@ -239,7 +239,7 @@ def main() -> None:
         place.mkdir(parents=True, exist_ok=True)
         library = create_library(place / "library")
         photos, test_digests = (
-            read_bundled(60 if options.smoke else 300)
+            read_bundled(24 if options.smoke else 300)
             if options.dataset == "demo"
             else read_flickr(place)
         )

@@ -61,7 +61,7 @@ def main() -> None:
     parser = bench_parser(__doc__, dataset="drawn", datasets=["drawn"])
     parser.add_argument("--photos", type=int, default=1_000_000, help="that are drawn")
     options = parser.parse_args()
-    n = 60_000 if options.smoke else options.photos
+    n = 20_000 if options.smoke else options.photos
     values = on_record(options, BENCHMARK, str(n))
     if values is None:
         table = draw_table(n, options.seed)

@@ -127,6 +127,7 @@ def main() -> None:
     import torch
 
     from benchmarks.mini.learning import (
+        STEPS,
         count_doublings,
         make_material,
         measure_learning,
@@ -135,7 +136,7 @@ def main() -> None:
 
     torch.set_num_threads(args.threads)
     progress = ConsoleProgress(Console(stderr=True))
-    sizes, heads = ((100, 200), 1) if args.smoke else (SIZES, HEADS)
+    sizes, heads, steps = ((100, 200), 1, 1) if args.smoke else (SIZES, HEADS, STEPS)
     if args.smoke:
         material = make_material(args.seed)
         queries = [Query("en", "red", (0,)), Query("de", "xqzblau", (1,))]
@@ -160,7 +161,9 @@ def main() -> None:
             for size in sizes:
                 if not curve or curve[-1]["photos"] < n_captioned:
                     curve.append(
-                        measure_learning(material, language, size, heads=heads, seed=args.seed)
+                        measure_learning(
+                            material, language, size, heads=heads, seed=args.seed, steps=steps
+                        )
                     )
                 step.advance(1)
     word_scores = score_words(queries, pictures, MiniEmbedder(threads=args.threads))

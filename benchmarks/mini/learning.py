@@ -101,7 +101,7 @@ def make_material(seed: int) -> Material:
 
 
 def measure_learning(
-    material: Material, language: str, size: int, *, heads: int, seed: int
+    material: Material, language: str, size: int, *, heads: int, seed: int, steps: int = STEPS
 ) -> dict[str, Any]:
     """Train heads on so many captioned photos, and measure R@1 and R@10 on the test photos.
 
@@ -113,6 +113,7 @@ def measure_learning(
         size: Photos to learn from; all that have such captions if they are fewer.
         heads: Pairs of heads whose scores are added up.
         seed: Seed of the first pair.
+        steps: Least number of steps of a pair.
     """
     captions, queries = material.captions[language], material.queries[language]
     photos = np.unique(captions.photos)[:size]
@@ -132,7 +133,7 @@ def measure_learning(
     for number in range(seed, seed + heads):
         torch.manual_seed(number)
         head, batch = make_head(views[0]), min(BATCH, len(photos) // 2)
-        epochs = max(25, -(-STEPS // (len(photos) // batch)))
+        epochs = max(25, -(-steps // (len(photos) // batch)))
         text_map = train_pair(
             head,
             views,

@@ -84,7 +84,7 @@ def write_library(folder: Path, photos: Embeddings, seed: int) -> dict[str, floa
     }
 
 
-def measure_first_query(folder: Path) -> dict[str, float]:
+def measure_first_query(folder: Path, n_queries: int) -> dict[str, float]:
     """Open a library and search it; runs in a process of its own."""
     started = time.perf_counter()
     library = open_library(folder)
@@ -98,7 +98,7 @@ def measure_first_query(folder: Path) -> dict[str, float]:
     filtered = time.perf_counter()
     memory = psutil.Process().memory_info()
     times = []
-    for query in _make_queries():
+    for query in _make_queries(n_queries):
         before = time.perf_counter()
         engine.search(query)
         times.append(time.perf_counter() - before)
@@ -114,8 +114,8 @@ def measure_first_query(folder: Path) -> dict[str, float]:
     }
 
 
-def _make_queries() -> Iterator[Query]:
-    for number in range(1_000):
+def _make_queries(n: int) -> Iterator[Query]:
+    for number in range(n):
         text = _TEXTS[number % len(_TEXTS)]
         source = (f"source-{number % 20:02}",) if number % 2 else ()
         yield Query(text=text, filter=PhotoFilter(source=source))
@@ -132,7 +132,9 @@ def drop_from_cache(folder: Path) -> None:
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def measure(n: int, cache: Path, runs: int, seed: int, progress: Progress) -> dict[str, Any]:
+def measure(
+    n: int, n_queries: int, cache: Path, runs: int, seed: int, progress: Progress
+) -> dict[str, Any]:
     """Write the library, then open it again and again."""
     with tempfile.TemporaryDirectory(dir=cache) as scratch:
         folder = Path(scratch) / "library"
@@ -141,7 +143,7 @@ def measure(n: int, cache: Path, runs: int, seed: int, progress: Progress) -> di
         rows = []
         with progress.step("opening", runs + 1, unit="runs") as step:
             for _ in range(runs + 1):
-                rows.append(in_fresh_process(measure_first_query, folder))
+                rows.append(in_fresh_process(measure_first_query, folder, n_queries))
                 step.advance(1)
     cold, *warm = rows
     metrics = costs | {f"cold {name}": cold[name] for name in ("open_s", "first_s")}
@@ -164,7 +166,8 @@ def main() -> None:
         progress = ConsoleProgress(Console(stderr=True))
         with tempfile.TemporaryDirectory() as scratch:
             cache = options.cache or Path(scratch)
-            metrics = measure(n, cache, options.runs, options.seed, progress)
+            n_queries = 20 if options.smoke else 1_000
+            metrics = measure(n, n_queries, cache, options.runs, options.seed, progress)
         values = {
             "parameters": {"n_photos": n, "index": "clustered", "runs": options.runs},
             "metrics": metrics,

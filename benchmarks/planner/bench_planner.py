@@ -109,7 +109,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0, help="about so many for each index")
     options = parser.parse_args()
     if options.smoke:
-        options.dataset, options.seconds = "scenes-2k-32", 0.5
+        options.dataset, options.seconds = "scenes-2k-32", 0.01
     vectors = None
     for kind in ("clustered", "hnsw"):
         config = Config(model="none", index=kind, depth=options.depth, seed=options.seed)

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.few_judgments import bench_few_judgments
+from benchmarks.few_judgments.bench_few_judgments import read_population
 from benchmarks.http import again as http
 from benchmarks.http import bench_http
-from benchmarks.few_judgments.bench_few_judgments import read_population
 from searchlab.evaluation.datasets import load_dataset
 from searchlab.evaluation.provenance.measurement import read_measurement
 from searchlab.evaluation.provenance.reproduce import differences
