@@ -29,8 +29,6 @@ from searchlab.progress import Progress
 
 METRICS: Final = ("success@10", "mrr@10", "ndcg@10")
 _CUT_OUTS = "tuxpaint-stamps"
-UNTAUGHT: Final = ("ach", "an", "ast", "ff", "iu", "kab", "son", "vec", "zu")
-"""Languages of bundled queries in which `mini` was taught neither sentences nor names."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +66,6 @@ GROUNDS: Final = (
            ("es", "id", "ja", "ru", "tr")),
     Ground("bundled photographs and cut-outs", False, "demo"),
     Ground("bundled photographs alone", False, "demo", 0, (), True),
-    Ground("bundled photographs and cut-outs, languages of which no text was taught", False, "demo",
-           0, UNTAUGHT),
 )  # fmt: skip
 
 
