@@ -12,8 +12,6 @@ from tests.support.browsing import Watched, launched
 from tests.support.spec_server import corpus
 
 _MISSING = "a browser is needed: install Chromium (`apt-get install chromium-headless-shell`)"
-
-
 _running = ExitStack()
 
 

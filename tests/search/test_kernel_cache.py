@@ -53,8 +53,10 @@ from searchlab._numba import I64, kernel
 
 mine, others = map(pathlib.Path, sys.argv[1:])
 mine.touch()
-while not others.exists():
-    time.sleep(0.001)  # until both are here: numba takes about a second to import
+for _ in range(60_000):  # until both are here, since numba takes about a second to import
+    if others.exists():
+        break
+    time.sleep(0.001)
 
 @kernel(I64)
 def double(number):  # what takes a while to compile

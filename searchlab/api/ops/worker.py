@@ -143,7 +143,7 @@ async def work(
     _stop_on_signals(loop, stop)
     _stop_at_end_of_input(loop, stop)
     try:
-        most_connections()
+        most_connections()  # refuses before the application is imported, which takes seconds
         module, _, name = app_path.partition(":")
         app = getattr(importlib.import_module(module), name)()
         lifespan = Lifespan(app)
