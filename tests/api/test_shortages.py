@@ -40,7 +40,10 @@ def ask_at_once(server, key, picture, *, turns):
 
     def ask(number):
         headers = {"X-API-Key": key}
-        with httpx.Client(base_url=server.base_url, headers=headers, timeout=60) as client:
+        # Certificates, which nothing here needs, would take each client a twentieth of a second.
+        with httpx.Client(
+            base_url=server.base_url, headers=headers, timeout=60, verify=False
+        ) as client:
             path, statuses = "/api/v1/search/photos", []
             for turn in range(turns):
                 if number % 2:

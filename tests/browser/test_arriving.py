@@ -29,13 +29,14 @@ SHOWN = """() => [...document.querySelectorAll("li.photo")]
 def held_back(served, share):
     """Serve as `served` does, but send only a share of each page until the event is set."""
     may_end = threading.Event()
+    client = httpx.Client(base_url=served.base_url)
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
             headers = {"host": urlsplit(served.base_url).netloc, "accept-encoding": "identity"}
             if "cookie" in self.headers:
                 headers["cookie"] = self.headers["cookie"]
-            answer = httpx.get(served.base_url + self.path, headers=headers)
+            answer = client.get(self.path, headers=headers)
             self.send_response(answer.status_code)
             for name in ("content-type", "content-security-policy"):
                 if name in answer.headers:
@@ -62,6 +63,7 @@ def held_back(served, share):
         server.shutdown()
         thread.join()
         server.server_close()
+        client.close()
 
 
 @pytest.mark.parametrize(("width", "height"), [(390, 844), (1280, 900), (1920, 1080)])

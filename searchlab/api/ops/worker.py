@@ -163,6 +163,7 @@ async def work(
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_COLLECT_AFTER)
+    gc.enable()
     server: Any = _SocketServer(app, listener)
     serving = asyncio.ensure_future(server.serve())
     watching = asyncio.ensure_future(_watch_connections(listener))
@@ -258,7 +259,7 @@ def _stop_at_end_of_input(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) 
 
 
 def main() -> None:
-    """Run as `python -m searchlab.api.ops.worker APP LISTENER REPORTS`, the last two as handles."""
+    """Answer by the arguments APP, LISTENER and REPORTS of the process, the last two as handles."""
     app_path, listener, reports = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     _raise_open_files()
     sys.setswitchinterval(_SWITCH_S)
