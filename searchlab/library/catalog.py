@@ -18,6 +18,7 @@ from searchlab.errors import NotFoundError
 from searchlab.library.cache import ContentCache
 from searchlab.library.embed import PictureRunner, embed_pictures
 from searchlab.library.given_vectors import holds_vectors, refuse_lacking, take_given_vectors
+from searchlab.library.mapped_vectors import map_known_vectors
 from searchlab.library.roots import Root
 from searchlab.library.rows import row_of_picture
 from searchlab.library.scan import Picture
@@ -212,6 +213,7 @@ def build_vectors(
         files = dict(zip(digests, map(Path, table.texts("file")), strict=True))
         photos = _named_photos(table) if holds_vectors(model) else []
         refuse_lacking(take_given_vectors(model, photos, cache, progress), photos, model)
+        map_known_vectors(digests, image_models, cache, progress)
         for part in image_models:
             known = cache.known_vectors(part.model_id, digests)
             needed |= {digest for digest in digests if digest not in known}

@@ -16,6 +16,7 @@ from searchlab.library.embed import PASSING, PictureRunner, embed_pictures
 from searchlab.library.given_vectors import holds_vectors, take_given_vectors
 from searchlab.library.info import record_run
 from searchlab.library.library import Library
+from searchlab.library.mapped_vectors import map_known_vectors
 from searchlab.library.models import load_model_of
 from searchlab.library.roots import Root, check_root, is_library
 from searchlab.library.scan import Picture, Scan, scan_roots
@@ -204,6 +205,7 @@ def _embed(
     ]
     lacking = take_given_vectors(model, named, cache, progress)
     embeddable = {digest: path for digest, path in files.items() if digest not in lacking}
+    map_known_vectors(list(embeddable), image_models, cache, progress)
     embed = embed_pictures if runner is None else runner.embed
     refused = embed(embeddable, image_models, cache, library.thumbnails, progress)
     refused += [Skipped(str(files[digest]), reason) for digest, reason in lacking.items()]

@@ -182,7 +182,11 @@ class AdaptedEmbedder(Embedder):
             MismatchError: The image tower does not reproduce its canaries.
         """
         self._check("image")
-        return self.image_head(self.base.encode_images(images))
+        return self.map_rows(self.base.encode_images(images))
+
+    def map_rows(self, rows: Embeddings) -> Embeddings:
+        """Map (n, dim) rows that the base gave photos, as `encode_images` does."""
+        return self.image_head(rows)
 
     def _sights(self, embeddings: Embeddings, k: int = 5) -> list[Sight]:
         """Name what stands in photos, as the base does."""

@@ -17,7 +17,7 @@ from PIL import Image
 
 from searchlab.errors import InputError, MismatchError, SearchlabError
 from searchlab.models.canaries import canary_image
-from searchlab.models.protocol import Embedder, Embeddings, towers_of
+from searchlab.models.protocol import Embedder, Embeddings, is_mapped, towers_of
 from searchlab.models.registry import construct_model, load_model
 
 TEXTS: Final = (
@@ -173,9 +173,13 @@ def check_text_batches(subject: Subject) -> None:
 
 
 def check_picture_batches(subject: Subject) -> None:
-    """The row of a picture does not depend on the pictures beside it."""
+    """The row of a picture depends neither on the pictures beside it nor on when it is mapped."""
+    model, pictures = subject.model, subject.pictures
     if subject.reads_pixels:
-        _demand_batches(subject.model.encode_images, subject.pictures)
+        _demand_batches(model.encode_images, pictures)
+    if is_mapped(model):
+        mapped = model.map_rows(model.base.encode_images(pictures))
+        _demand_close(mapped, model.encode_images(pictures), _BATCH_TOLERANCE)
 
 
 def check_differences(subject: Subject) -> None:

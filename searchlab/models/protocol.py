@@ -192,6 +192,27 @@ def is_reader(model: Embedder) -> TypeGuard[TextReader]:
     return hasattr(model, "read_text") and hasattr(model, "at_large")
 
 
+class MappedEmbedder(Embedder, Protocol):
+    """A model whose rows of photos are those of another, mapped.
+
+    Photos that the other has embedded are not read again.
+    """
+
+    @property
+    def base(self) -> Embedder:
+        """The model below, which reads pictures."""
+        ...
+
+    def map_rows(self, rows: Embeddings) -> Embeddings:
+        """Make the rows of photos from (n, base.dim) rows of the model below; (n, dim)."""
+        ...
+
+
+def is_mapped(model: Embedder) -> TypeGuard[MappedEmbedder]:
+    """Say whether a model is a `MappedEmbedder`."""
+    return hasattr(model, "map_rows")
+
+
 # -- what goes in and what comes out ----------------------------------------------------------
 
 

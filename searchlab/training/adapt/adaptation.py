@@ -20,6 +20,7 @@ from typing import Any, Final
 from searchlab.errors import ConflictError, InputError, refuse_names
 from searchlab.library.cache import ContentCache
 from searchlab.library.library import Library
+from searchlab.library.mapped_vectors import map_known_vectors
 from searchlab.library.models import MODELS_FOLDER, load_model_of
 from searchlab.models import load_model
 from searchlab.models.adapted import AdaptedEmbedder
@@ -46,7 +47,6 @@ CHECKPOINT: Final = "training.npz"
 MIN_TEST: Final = 20
 """Fewest photos to measure the gain on: with fewer, its interval would be too narrow."""
 _CHECKPOINT_S = 5.0
-_BATCH = 4_096
 _NAMES = {NO_LANGUAGE: "language not given"}
 
 
@@ -340,19 +340,10 @@ def _check_sizes(parts: dict[Part, CaptionPairs], n_all: int, problems: list[Ski
 
 def _store_rows(library: Library, pairs: CaptionPairs, model: Embedder, progress: Progress) -> None:
     """Store adapted rows of all photos that the base has embedded: indexing then embeds nothing."""
-    if not isinstance(model, AdaptedEmbedder):
-        return
     snapshot = library.snapshot()
-    indexed = [] if snapshot is None else snapshot.table.texts("sha256")
+    indexed = () if snapshot is None else snapshot.table.texts("sha256")
     with library.cache() as cache:
-        with_rows = cache.known_vectors(model.base.model_id, list(indexed))
-        digests = sorted(with_rows | set(pairs.sha256s))
-        with progress.step("mapping vectors", len(digests), unit="photos") as step:
-            for start in range(0, len(digests), _BATCH):
-                batch = digests[start : start + _BATCH]
-                rows = cache.vectors(model.base.model_id, batch, model.dim)
-                cache.keep(vectors=[(model.model_id, batch, model.image_head(rows))])
-                step.advance(len(batch))
+        map_known_vectors(list({*indexed, *pairs.sha256s}), [model], cache, progress)
 
 
 def _train(
