@@ -52,6 +52,8 @@ def is_id(value: object) -> bool:
 
 def is_grade(value: object) -> bool:
     """Tell whether a value is a whole number from 0 to `MAX_GRADE`, also one of numpy."""
+    if type(value) is int:  # as nearly all are; asking for a number of any kind takes long
+        return 0 <= value <= MAX_GRADE
     if isinstance(value, bool) or not isinstance(value, Integral):
         return False
     return 0 <= int(value) <= MAX_GRADE

@@ -26,6 +26,10 @@ from searchlab.search.filters.palettes import PaletteColor, cover_plainly
 
 FREE_LICENSE = "free"
 _DATES = ("after_date", "before_date")
+_CONDITIONS = (
+    *("color_name", "color_hex", "palette", "orientation", "source", "license_type"),
+    *("photographer", *_DATES),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,11 +122,10 @@ class PhotoFilter:
     @property
     def is_empty(self) -> bool:
         """Whether no condition is set; a tolerance alone is no condition."""
-        return not self._conditions()
+        return not any(getattr(self, name) not in (None, ()) for name in _CONDITIONS)
 
     def _conditions(self) -> dict[str, Any]:
-        names = ("color_name", "color_hex", "palette", "orientation", "source", "license_type")
-        values = {n: getattr(self, n) for n in (*names, "photographer", *_DATES)}
+        values = {name: getattr(self, name) for name in _CONDITIONS}
         return {n: v for n, v in values.items() if v is not None and v != ()}
 
     def allowed(self, facets: Facets) -> Bitmap | None:
