@@ -66,6 +66,8 @@ GROUNDS: Final = (
            ("es", "id", "ja", "ru", "tr")),
     Ground("bundled photographs and cut-outs", False, "demo"),
     Ground("bundled photographs alone", False, "demo", 0, (), True),
+    Ground("bundled photographs and cut-outs, languages of which no text was taught", False, "demo",
+           0, ("ach", "an", "iu", "son")),
 )  # fmt: skip
 
 
