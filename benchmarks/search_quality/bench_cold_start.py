@@ -102,7 +102,7 @@ def _cpu_of_children() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def measure(task: Path, runs: int) -> list[dict[str, Any]]:
+def measure(task: Path, runs: int, caches: Sequence[str] = CACHES) -> list[dict[str, Any]]:
     """Run every way with an empty and then with the filled folder, in turns.
 
     Raises:
@@ -112,7 +112,7 @@ def measure(task: Path, runs: int) -> list[dict[str, Any]]:
     for number in range(runs):
         for way in list(WAYS)[:: 1 if number % 2 == 0 else -1]:
             with tempfile.TemporaryDirectory() as compiled:
-                for cache in CACHES:
+                for cache in caches:
                     row = evaluate_once(way, task, Path(compiled))
                     rows.append({"way": way, "cache": cache, **row})
                     check_means(rows)
@@ -138,7 +138,9 @@ def check_means(rows: Sequence[dict[str, Any]]) -> None:
                 raise RuntimeError(msg)
 
 
-def summarise(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def summarise(
+    rows: Sequence[dict[str, Any]], caches: Sequence[str] = CACHES
+) -> list[dict[str, Any]]:
     """Return the median of each time, for each way with each folder."""
     return [
         {"way": way, "cache": cache}
@@ -152,7 +154,7 @@ def summarise(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             for name in TIMES
         }
         for way in WAYS
-        for cache in CACHES
+        for cache in caches
     ]
 
 
@@ -162,7 +164,8 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=40, help="queries of a language")
     options = parser.parse_args()
     if options.smoke:
-        options.runs, options.most = 1, 4
+        options.runs, options.most = 1, 1
+    caches = CACHES[:1] if options.smoke else CACHES
     values = on_record(options, BENCHMARK, NAME)
     if values is None:
         dataset = load_dataset(options.dataset).sample(LANGUAGES, options.most, options.seed)
@@ -170,8 +173,8 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as scratch:
             task = Path(scratch) / "task.json"
             task.write_text(json.dumps(draw_task(dataset, options.seed)), encoding="utf-8")
-            runs = measure(task, options.runs)
-        rows = summarise(runs)
+            runs = measure(task, options.runs, caches)
+        rows = summarise(runs, caches)
         values = {
             "parameters": {
                 "runs": options.runs,
