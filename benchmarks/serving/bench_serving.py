@@ -25,6 +25,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,9 @@ PEER_IMPORTS = {
 }
 
 
-def measure_imports(runs: int, progress: Progress, *, peers: bool) -> list[dict[str, Any]]:
+def measure_imports(
+    runs: int, progress: Progress, *, peers: bool, imports: Mapping[str, str] = IMPORTS
+) -> list[dict[str, Any]]:
     """Time imports, each in a fresh process."""
     installed = {
         name: code
@@ -69,8 +72,8 @@ def measure_imports(runs: int, progress: Progress, *, peers: bool) -> list[dict[
         if peers and importlib.util.find_spec(name)
     }
     rows = []
-    with progress.step("importing", len(IMPORTS) + len(installed)) as step:
-        for name, code in {**IMPORTS, **installed}.items():
+    with progress.step("importing", len(imports) + len(installed)) as step:
+        for name, code in {**imports, **installed}.items():
             step.note(name)
             rows.append({"imported": name, **medians(python_command(code), runs)})
             step.advance(1)
@@ -252,11 +255,11 @@ def main() -> None:
         "--queries", type=int, default=200, help="searches before memory is read again"
     )
     options = parser.parse_args()
-    options.workers = (1, 2)
+    options.workers, options.imports = (1, 2), IMPORTS
     if options.smoke:
-        options.workers = (1,)
-        options.dataset, options.runs, options.sizes, options.queries = "plain", 1, [], 20
-        options.large, options.seconds = 1_000, 0.2
+        options.workers, options.imports = (1,), dict(list(IMPORTS.items())[:2])
+        options.dataset, options.runs, options.sizes, options.queries = "plain", 1, [], 2
+        options.large, options.seconds = 1_000, 0.02
     if on_record(options, BENCHMARK, NAME) is not None:
         return
     compile_modules()
@@ -294,7 +297,9 @@ def measure(options: argparse.Namespace) -> tuple[str, dict[str, list[dict[str, 
             "searches": measure_searches(
                 libraries, options.runs, progress, peers=not options.smoke
             ),
-            "imports": measure_imports(options.runs, progress, peers=not options.smoke),
+            "imports": measure_imports(
+                options.runs, progress, peers=not options.smoke, imports=options.imports
+            ),
             "serving": measure_servers(libraries, options, progress),
             "large": measure_large(
                 _large_library(first, Path(folder), options, progress), options, progress
