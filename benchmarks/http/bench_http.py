@@ -230,7 +230,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1.0, help="length of each load")
     options = parser.parse_args()
     if options.smoke:
-        options.dataset, options.runs, options.seconds = "plain", 1, 0.01
+        options.dataset, options.runs, options.seconds = "plain", 1, 0.02
     measure_servers(options)
     measure_api(options)
 

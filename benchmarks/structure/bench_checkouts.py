@@ -56,7 +56,7 @@ def main() -> None:
     options.photos, options.indexes = None, INDEXES
     options.endpoints, options.connections = ENDPOINTS, CONNECTIONS
     if options.smoke:
-        options.runs, options.queries, options.seconds = 1, 2, 0.02
+        options.runs, options.queries, options.seconds = 1, 2, 0.1
         options.photos, options.indexes, options.connections = 3, INDEXES[:1], CONNECTIONS[:1]
         options.endpoints = {"a new text": ENDPOINTS["a new text"]}
     checkouts = dict(zip(TURNS, (options.before.resolve(), ROOT, ROOT), strict=True))
