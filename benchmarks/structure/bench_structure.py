@@ -29,6 +29,7 @@ BENCHMARK = "structure"
 ROOT = Path(__file__).resolve().parents[2]
 TREES = ("searchlab", "tests", "benchmarks")
 N_PHOTOS = 40  # more than a page
+N_SMOKE = 3
 
 
 def main() -> None:
@@ -39,13 +40,14 @@ def main() -> None:
     options = parser.parse_args()
     if on_record(options, BENCHMARK, options.name) is not None:
         return
-    entered = list_entered_files(options.checkout.resolve())
+    n_photos = N_SMOKE if options.smoke else N_PHOTOS
+    entered = list_entered_files(options.checkout.resolve(), n_photos)
     metrics = count_files(options.checkout) | {
         "files entered by a text query": len(entered["request"]),
         "with the threads for all requests": len({*entered["request"], *entered["apart"]}),
     }
     values = {
-        "parameters": {"n_photos": N_PHOTOS, "checkout": _commit_of(options.checkout)},
+        "parameters": {"n_photos": n_photos, "checkout": _commit_of(options.checkout)},
         "metrics": metrics,
         "entered": entered,
         "manifest": make_manifest(BENCHMARK),
@@ -89,7 +91,7 @@ def _commit_of(checkout: Path) -> str:
     return subprocess.run(described, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def list_entered_files(checkout: Path) -> dict[str, dict[str, list[str]]]:
+def list_entered_files(checkout: Path, n_photos: int) -> dict[str, dict[str, list[str]]]:
     """Serve some bundled photos by the code of a checkout, and list what one query enters.
 
     Returns:
@@ -97,7 +99,7 @@ def list_entered_files(checkout: Path) -> dict[str, dict[str, list[str]]]:
     """
     with tempfile.TemporaryDirectory() as scratch:
         library = Path(scratch) / "library"
-        photos = some_photos(Path(scratch) / "photos", N_PHOTOS)
+        photos = some_photos(Path(scratch) / "photos", n_photos)
         cli = [sys.executable, "-c", "from searchlab.cli import main; main()"]
         _run(checkout, [*cli, "index", "--data", str(library), str(photos)])
         keys = ["keys", "create", "--data", str(library), "--account", "me", "--name", "laptop"]
