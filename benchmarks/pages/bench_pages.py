@@ -118,7 +118,7 @@ def main() -> None:
         return
     chromium = find_chromium()
     with tempfile.TemporaryDirectory() as scratch:
-        library = options.data or index(Path(scratch), n_photos=12 if options.smoke else None)
+        library = options.data or index(Path(scratch), n_photos=3 if options.smoke else None)
         with serving(library) as address:
             weights = {
                 name: len(read(address + path.format(q="a+castle"))) for name, path in PAGES.items()

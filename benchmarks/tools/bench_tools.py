@@ -93,12 +93,12 @@ def _kinds(asker: _Asker) -> dict[str, Callable[[int], None]]:
     }
 
 
-def measure(library: Path, *, calls: int, runs: int) -> dict[str, float]:
+def measure(library: Path, *, calls: int, runs: int, words: int = len(WORDS)) -> dict[str, float]:
     """Ask a server of one worker; returns CPU milliseconds a request by kind."""
     with serve_tools(library, "--rate", "1000000", "--burst", "1000000") as server:
         kinds = _kinds(_Asker(server))
-        for ask in kinds.values():  # each once, so that all is loaded
-            for number in range(len(WORDS)):
+        for ask in kinds.values():  # each text once, so that all is loaded
+            for number in range(words):
                 ask(number)
         spent: dict[str, list[float]] = {name: [] for name in kinds}
         for _ in range(runs):
@@ -125,13 +125,13 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=500, help="requests of a run")
     parser.add_argument("--data", type=Path, help="library; the bundled photos if left out")
     options = parser.parse_args()
-    calls, runs = (20, 1) if options.smoke else (options.calls, options.runs)
+    calls, runs, words = (2, 1, 1) if options.smoke else (options.calls, options.runs, len(WORDS))
     values = on_record(options, "tools", "calls")
     if values is None:
         with tempfile.TemporaryDirectory() as scratch:
-            n_photos = 12 if options.smoke else None
+            n_photos = 3 if options.smoke else None
             library = options.data or index(Path(scratch), n_photos=n_photos)
-            metrics = measure(library, calls=calls, runs=runs)
+            metrics = measure(library, calls=calls, runs=runs, words=words)
         values = {
             "parameters": {"calls": calls, "runs": runs, "workers": 1, "per_page": 9},
             "metrics": metrics,
