@@ -47,7 +47,7 @@ def measure_and_record(options: argparse.Namespace) -> dict[str, Any]:
         values = measure_few(options.seed) if options.smoke else measure_library(seed=options.seed)
         beside, models = [], models_of("mini")
     else:
-        few = {"n_histories": 2, "n_queries": 2} if options.smoke else {}
+        few = {"n_photos": 200, "n_histories": 2, "n_queries": 2} if options.smoke else {}
         values = measure_churn(seed=options.seed, **few)
         beside, models = draw_churn(values, path.with_name("churn")), []
     values |= {"manifest": make_manifest(BENCHMARK, models=models, seed=options.seed, threads=1)}
@@ -56,11 +56,11 @@ def measure_and_record(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def measure_few(seed: int) -> dict[str, Any]:
-    """Measure a library of forty photos."""
+    """Measure a library of sixteen photos."""
     with tempfile.TemporaryDirectory() as scratch:
         library = create_library(Path(scratch) / "library")
-        index_photos(library, [check_root(some_photos(Path(scratch) / "photos", 40))])
-        return measure_library(texts=("animal",), per_page=4, seed=seed, library=library)
+        index_photos(library, [check_root(some_photos(Path(scratch) / "photos", 16))])
+        return measure_library(texts=("animal",), per_page=2, seed=seed, library=library)
 
 
 def print_churn(values: dict[str, Any]) -> None:
