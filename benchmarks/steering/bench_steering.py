@@ -29,6 +29,7 @@ from searchlab.evaluation.charts import chart, save_chart
 from searchlab.evaluation.datasets.dataset_library import dataset_library
 from searchlab.evaluation.provenance.manifest import data_hashes, make_manifest, models_of
 from searchlab.models import load_model
+from searchlab.search.queries import DEFAULT_TEXT_ALPHA
 from searchlab.studies.query_sets import QuerySet
 from searchlab.studies.steering.charts import draw_agreeing, draw_steering
 from searchlab.studies.steering.conflicts import ALPHAS
@@ -48,8 +49,10 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder to keep libraries in")
     options = parser.parse_args()
     options.most = options.most or (60 if options.dataset == "demo" else 300)
+    alphas = ALPHAS
     if options.smoke:
         options.most, options.samples = 2, 50
+        alphas = (ALPHAS[0], DEFAULT_TEXT_ALPHA, ALPHAS[-1])
     name = re.sub(r"[^a-z0-9.]+", "-", options.model.lower())
     usual = USUAL if options.mixing == USUAL.mixing else Config(mixing=options.mixing)
     if options.mixing != "sum":
@@ -73,7 +76,12 @@ def main() -> None:
         )
         engine, plain = engines_of(library, query_set, config)
         measured = measure(
-            engine, query_set, plain=plain, samples=options.samples, seed=options.seed
+            engine,
+            query_set,
+            plain=plain,
+            alphas=alphas,
+            samples=options.samples,
+            seed=options.seed,
         )
     place = options.out / BENCHMARK / options.dataset / name
     with chart(11, 4.2, columns=2) as (figure, (left, right)):
@@ -93,7 +101,7 @@ def main() -> None:
             "most": options.most,
             "samples": options.samples,
             "seed": options.seed,
-            "alphas": list(ALPHAS),
+            "alphas": list(alphas),
         },
         **measured,
         "manifest": make_manifest(

@@ -89,7 +89,7 @@ def measure(
     steered = steer(engine, conflicts, alphas=alphas)
     curve, best = steered.rows(**draw), steered.best(**draw)
     agreeing = measure_agreeing(engine, query_set.steered, alphas=alphas, **draw)
-    ways = _mixings(engine, query_set, conflicts, steered, **draw)
+    ways = _mixings(engine, query_set, conflicts, steered, alphas=alphas, **draw)
     metrics = {
         "n_pulls": len(conflicts),
         "best_alpha": best["mean"],
@@ -250,6 +250,7 @@ def _mixings(
     conflicts: Sequence[SteeringConflict],
     steered: SteeringScores,
     *,
+    alphas: Sequence[float],
     samples: int,
     seed: int,
 ) -> list[dict[str, Any]]:
@@ -257,11 +258,11 @@ def _mixings(
     calibration = fit_calibration(engine, query_set.text, similar=query_set.similar)
     rows = []
     for name, mixing in mixings(calibration).items():
-        runs = run_mixing(engine, conflicts, ALPHAS, mixing)
-        scores = score_conflicts(conflicts, ALPHAS, runs, steered.text_alone)
+        runs = run_mixing(engine, conflicts, alphas, mixing)
+        scores = score_conflicts(conflicts, alphas, runs, steered.text_alone)
         balance = scores.curves(samples=samples, seed=seed)["balance"]
         place = int(balance[0].argmax())
         low, high = np.percentile(balance[1:, place], (2.5, 97.5))
         best = {"mean": float(balance[0, place]), "low": float(low), "high": float(high)}
-        rows.append({"mixing": name, "best_weight": ALPHAS[place], "best_balance": best})
+        rows.append({"mixing": name, "best_weight": alphas[place], "best_balance": best})
     return rows
