@@ -72,7 +72,13 @@ def main() -> None:
             options, {**datasets, **{f"{n}, texts": d for n, d in read[1].items()}}
         ),
     }
-    record(options, BENCHMARK, MODEL, values, beside=draw(place, measured))
+    record(
+        options,
+        BENCHMARK,
+        MODEL,
+        values,
+        beside=draw(place, measured, panels=2 if options.smoke else None),
+    )
     for name, value in measured["metrics"].items():
         sys.stdout.write(f"{name}: {value:.3f}\n")
 
@@ -89,20 +95,26 @@ def ship(measured: Mapping[str, Any], engine: Any, datasets: Mapping[str, Datase
     save_calibration(calibration, engine.model.model_id, SHIPPED)
 
 
-def draw(place: Path, measured: Mapping[str, Any]) -> list[Path]:
-    """Draw reliability by left-out set, and what scores tell of queries without an answer."""
+def draw(place: Path, measured: Mapping[str, Any], *, panels: int | None = None) -> list[Path]:
+    """Draw reliability by left-out set, and what scores tell of queries without an answer.
+
+    Args:
+        place: Where charts are written.
+        measured: Of `measure`.
+        panels: Most left-out sets of a chart; all if left out.
+    """
     said = f"{MODEL}: scores of what the curve was not fitted on, ten"
-    written = draw_left_out(place, measured["left_out"], f"{said} nearest")
+    written = draw_left_out(place, measured["left_out"][:panels], f"{said} nearest")
     fitted = [row for row in measured["written"] if row["scored_by"] != "picture alone"]
     by_way = [{**row, "left_out": f"{row['left_out']}, {row['scored_by']}"} for row in fitted]
     beside = place.with_name(f"{MODEL}.written")
-    written += draw_left_out(beside, by_way, f"{said} best by picture and texts")
+    written += draw_left_out(beside, by_way[:panels], f"{said} best by picture and texts")
     missing = measured["missing"]
-    with chart(11, 3.9, columns=3, sharey=True) as (figure, panels):
-        for axes, name in zip(panels, SETS, strict=True):
+    with chart(11, 3.9, columns=3, sharey=True) as (figure, axs):
+        for axes, name in zip(axs, SETS, strict=True):
             draw_missing(axes, [r for r in missing if r["set"] == name], THRESHOLDS, title=name)
-        panels[0].set_ylabel("share of queries that show a photo")
-        panels[1].legend(loc="lower left")
+        axs[0].set_ylabel("share of queries that show a photo")
+        axs[1].legend(loc="lower left")
         figure.suptitle(f"{MODEL}: does a threshold tell what is missing?")
         return written + save_chart(figure, place.with_name(f"{MODEL}.missing"))
 

@@ -166,13 +166,18 @@ def open_sets(
     """
     from searchlab.evaluation.datasets.dataset_library import dataset_library
 
-    datasets = {name: load_dataset(dataset) for name, dataset in names.items()}
+    datasets = {dataset: load_dataset(dataset) for dataset in dict.fromkeys(names.values())}
     config = replace(USUAL, model=spec, words=words)
     engines = {}
-    for name, data in datasets.items():
+    for dataset, data in datasets.items():
         library = dataset_library(data, folder, config=Config())
-        engines[name] = library.engine_for(config, withheld=data.unread, photo_ids=data.photo_ids)
-    return engines, datasets
+        engines[dataset] = library.engine_for(
+            config, withheld=data.unread, photo_ids=data.photo_ids
+        )
+    return (
+        {name: engines[dataset] for name, dataset in names.items()},
+        {name: datasets[dataset] for name, dataset in names.items()},
+    )
 
 
 def _at_large(engine: SearchEngine) -> str:
