@@ -110,7 +110,7 @@ def measure(name: str, n: int, options: argparse.Namespace) -> dict[str, Any]:
     with threadpool_limits(1):
         points = _points(name, peer, workload, options)
         if name == "searchlab-clustered":
-            metrics |= _bandwidth(peer, workload)
+            metrics |= _bandwidth(peer, workload, options.smoke)
     peer.close()
     return {
         "parameters": {
@@ -173,12 +173,12 @@ def refine(efforts: Sequence[int]) -> tuple[int, ...]:
     return tuple(sorted({*efforts, *between}))
 
 
-def _bandwidth(peer: Peer, workload: Workload) -> dict[str, float]:
+def _bandwidth(peer: Peer, workload: Workload, smoke: bool) -> dict[str, float]:
     """Compare the exact scan of eight-bit rows with only reading as much memory."""
-    values = np.ones(2**27, dtype=np.float32)
+    values = np.ones(2**20 if smoke else 2**27, dtype=np.float32)
     reading_s, scanning_s = [], []
     peer.set_effort(1000)
-    for turn in range(5):
+    for turn in range(1 if smoke else 5):
         started = time.perf_counter()
         np.dot(values, values)
         reading_s.append(time.perf_counter() - started)
@@ -313,7 +313,7 @@ def main() -> None:
         options.systems = ",".join(name for name in SYSTEMS if name not in left_out)
     if options.smoke:
         options.dataset, options.sizes, options.budget = "scenes-16", "1k,2k", 0.0
-        options.queries = 5
+        options.queries = 2
     with tempfile.TemporaryDirectory() as scratch:
         options.cache = options.cache or Path(scratch)
         records, missing = measure_all(options)
