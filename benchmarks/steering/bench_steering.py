@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,7 +50,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder to keep libraries in")
     options = parser.parse_args()
     options.most = options.most or (60 if options.dataset == "demo" else 300)
-    alphas = ALPHAS
+    alphas: Sequence[float] = ALPHAS
     if options.smoke:
         options.most, options.samples = 2, 50
         alphas = (ALPHAS[0], DEFAULT_TEXT_ALPHA, ALPHAS[-1])
