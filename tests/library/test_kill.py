@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 
 import numpy as np
@@ -44,7 +45,7 @@ from searchlab.models import canaries, load_model
 from searchlab.models.palette.embedder import PaletteEmbedder
 from searchlab.search.queries import Query
 from searchlab.library.roots import check_root
-from searchlab.library import retention
+from searchlab.library import decoding, retention
 from searchlab.library.snapshots import current_id
 retention.KEPT_S = 0.0
 photos, base, work = map(Path, sys.argv[1:4])
@@ -198,8 +199,21 @@ def judge():
     print(json.dumps([plain for plain in examine(work / "killed", old, new)]), flush=True)
 
 
-# What every child would load or embed again.
+def keep(owner, name, key):
+    work_out, known = getattr(owner, name), {}
+
+    def kept(given, *others, **options):
+        if key(given) not in known:
+            known[key(given)] = work_out(given, *others, **options)
+        return known[key(given)]
+
+    setattr(owner, name, kept)
+
+
+# What every child would load, embed or work out again.
 canaries._sample = functools.cache(canaries._sample)
+keep(decoding, "analyse", lambda decoded: decoded.image.tobytes())
+keep(decoding, "thumbnail", Image.Image.tobytes)
 load_model("mini")
 index(work / "warm")
 answers(open_library(work / "warm"))
@@ -238,10 +252,17 @@ def photos(tmp_path):
     return folder
 
 
+@pytest.fixture
+def work():
+    """A folder in memory, if there is one: no power is cut here, so that no disk need be waited for."""
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        yield folder
+
+
 def kill_everywhere(photos, base, work, config):
     """Returns [the call before which the run was killed, what was wrong afterwards] pairs."""
-    work.mkdir()
-    arguments = [str(photos), str(base), str(work), config.to_json()]
+    arguments = [str(photos), str(base), work, config.to_json()]
     done = subprocess.run(
         [sys.executable, "-c", DRIVER, *arguments],
         capture_output=True,
@@ -255,13 +276,13 @@ def kill_everywhere(photos, base, work, config):
     return results[:-1], done.stderr
 
 
-def test_a_first_run_killed_before_any_change_of_the_disk(photos, tmp_path):
-    results, stderr = kill_everywhere(photos, tmp_path / "none", tmp_path / "w", EXACT)
+def test_a_first_run_killed_before_any_change_of_the_disk(photos, tmp_path, work):
+    results, stderr = kill_everywhere(photos, tmp_path / "none", work, EXACT)
     assert [one for one in results if one[1] != []] == [], stderr
     assert len(results) >= 18
 
 
-def test_a_later_run_killed_before_any_change_of_the_disk(photos, tmp_path):
+def test_a_later_run_killed_before_any_change_of_the_disk(photos, tmp_path, work):
     base = tmp_path / "base"
     for i in range(100, 103):  # so that the run under test drops an old state
         mosaic(photos / f"{i}.png", i)
@@ -270,12 +291,12 @@ def test_a_later_run_killed_before_any_change_of_the_disk(photos, tmp_path):
         (photos / f"{i}.png").unlink()
     for i in range(200, 210):
         mosaic(photos / f"{i}.png", i)
-    results, stderr = kill_everywhere(photos, base, tmp_path / "w", GRAPH)
+    results, stderr = kill_everywhere(photos, base, work, GRAPH)
     assert [one for one in results if one[1] != []] == [], stderr
     assert len(results) >= 18
 
 
-def test_a_run_that_adds_to_many_text_segments_killed_before_any_change(tmp_path):
+def test_a_run_that_adds_to_many_text_segments_killed_before_any_change(tmp_path, work):
     photos, base = (tmp_path / "photos").resolve(), tmp_path / "base"
     photos.mkdir()
     end = 0
@@ -287,25 +308,24 @@ def test_a_run_that_adds_to_many_text_segments_killed_before_any_change(tmp_path
     assert len(open_library(base).snapshot().words.segments) == 5
     (photos / "3.png").unlink()
     mosaic(photos / "203.png", 203)
-    results, stderr = kill_everywhere(photos, base, tmp_path / "w", WORDS)
+    results, stderr = kill_everywhere(photos, base, work, WORDS)
     assert [one for one in results if one[1] != []] == [], stderr
     assert len(results) >= 18
 
 
-@pytest.fixture
-def large(tmp_path):
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
     """Pictures that take a while."""
-    folder = (tmp_path / "large").resolve()
-    folder.mkdir()
+    folder = tmp_path_factory.mktemp("large").resolve()
     for i in range(80):
         mosaic(folder / f"{i}.png", i, size=(200, 150))
     return folder
 
 
-@pytest.fixture
-def undisturbed(large, tmp_path):
+@pytest.fixture(scope="module")
+def undisturbed(large, tmp_path_factory):
     """The vectors that a run without interruption gives, by photo_id."""
-    library = create_library(tmp_path / "undisturbed")
+    library = create_library(tmp_path_factory.mktemp("undisturbed"))
     index_photos(library, [check_root(large)], config=EXACT)
     return vectors_of(library)
 
@@ -325,12 +345,15 @@ PaletteEmbedder.encode_images = lambda *arguments: time.sleep(0.3) or encode(*ar
 """
 
 
-def start(photos, folder, *, before=""):
+def command(photos, folder):
+    return ["index", str(photos), "--data", str(folder), "--model", "palette"]
+
+
+def start_slowly(photos, folder):
     """Starts `searchlab index` in a process of its own."""
-    script = before + "from searchlab.cli import main; main()"
-    arguments = ["index", str(photos), "--data", str(folder), "--model", "palette"]
+    script = SLOW + "from searchlab.cli import main; main()"
     return subprocess.Popen(
-        [sys.executable, "-c", script, *arguments],
+        [sys.executable, "-c", script, *command(photos, folder)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -358,20 +381,19 @@ def wait_until(count_in, folder, least):
         time.sleep(0.002)
 
 
-def test_killed_at_any_time_again_and_again_it_gets_there(large, tmp_path, undisturbed):
+def test_killed_at_any_time_again_and_again_it_gets_there(large, tmp_path, undisturbed, run):
     folder, counts = tmp_path / "library", []
     for count_in, least in ((thumbnails_in, 1), (embedded_in, 1), (embedded_in, 40)):
-        with start(large, folder, before=SLOW) as run:
+        with start_slowly(large, folder) as slow:
             wait_until(count_in, folder, least)
-            run.kill()
-        assert run.returncode == -signal.SIGKILL
+            slow.kill()
+        assert slow.returncode == -signal.SIGKILL
         counts.append(embedded_in(folder))
         with pytest.raises(NotFoundError, match="searchlab index"):
             open_library(folder).check()
     assert counts == sorted(counts)
-    with start(large, folder) as run:
-        out, err = run.communicate()
-    assert run.returncode == 0, err
+    code, out, err = run(*command(large, folder))
+    assert code == 0, err
     assert out.endswith("80 photos: 80 added, 0 removed, 0 copies left out\n")
     library = open_library(folder)
     library.check()
@@ -379,21 +401,20 @@ def test_killed_at_any_time_again_and_again_it_gets_there(large, tmp_path, undis
 
 
 def test_an_interrupted_run_says_one_clear_line_and_goes_on_where_it_stopped(
-    large, tmp_path, undisturbed
+    large, tmp_path, undisturbed, run
 ):
     folder = tmp_path / "library"
-    with start(large, folder, before=SLOW) as run:
+    with start_slowly(large, folder) as slow:
         wait_until(embedded_in, folder, 1)
-        run.send_signal(signal.SIGINT)
-        out, err = run.communicate()
-    assert run.returncode == 130
+        slow.send_signal(signal.SIGINT)
+        out, err = slow.communicate()
+    assert slow.returncode == 130
     assert out == ""
     assert "Traceback" not in err
     assert err.splitlines()[-1] == (
         "searchlab: interrupted; what was finished is kept, the same command goes on from there"
     )
     assert 0 < embedded_in(folder) < 80
-    with start(large, folder) as run:
-        _, err = run.communicate()
-    assert run.returncode == 0, err
+    code, _, err = run(*command(large, folder))
+    assert code == 0, err
     assert vectors_of(open_library(folder)) == undisturbed
