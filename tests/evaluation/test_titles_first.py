@@ -32,9 +32,13 @@ def titles_by_language():
 
 def engine_of(titles, toy_model, make_table):
     """An engine whose vectors say nothing: only what is written can bring a photo to the front."""
-    table = make_table(*({} for _ in titles))
+    table = make_table({})
     empty = {"source_description": "", "alt_description": "", "file": "", "folder": ""}
-    rows = [table.row(row) | empty | {"title": title} for row, title in enumerate(titles)]
+    plain = table.row(0) | empty
+    rows = [
+        plain | {"photo_id": f"00000000-0000-4000-8000-{row:012d}", "title": title}
+        for row, title in enumerate(titles)
+    ]
     config = Config(model="toy", model_id=toy_model.model_id, words=USUAL_WORDS)
     noise = np.random.default_rng(0).normal(size=(len(titles), toy_model.dim))
     index = build_index(unit_rows(noise.astype(np.float32)), config)
