@@ -114,21 +114,30 @@ def test_a_cache_that_cannot_be_written_says_what_to_do(folder, cache):
         Experiment(shades(folder), [EXACT], cache=cache / "here").run()
 
 
+# Forked when all is imported, they begin at once.
+THREE = """
+import os, sys
+from pathlib import Path
+from searchlab.evaluation.experiments import Experiment
+from tests.support.experiment_world import EXACT, shades
+
+children = []
+for _ in range(3):
+    children.append(os.fork())
+    if not children[-1]:
+        Experiment(shades(Path(sys.argv[1])), [EXACT]).run()
+        os._exit(0)
+print(*(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children))
+"""
+
+
 @pytest.mark.slow
 def test_two_processes_that_need_the_same_library_wait_for_each_other(folder, cache):
-    code = (
-        "import sys; from pathlib import Path;"
-        "from searchlab.evaluation.experiments import Experiment;"
-        "from tests.support.experiment_world import EXACT, shades;"
-        "Experiment(shades(Path(sys.argv[1])), [EXACT]).run()"
+    done = subprocess.run(
+        [sys.executable, "-c", THREE, str(folder)], capture_output=True, text=True, check=False
     )
-    started = [
-        subprocess.Popen([sys.executable, "-c", code, str(folder)], stderr=subprocess.PIPE)
-        for _ in range(3)
-    ]
-    errors = [process.communicate()[1].decode() for process in started]
-    assert [process.returncode for process in started] == [0] * 3, errors
-    assert "".join(errors) == ""  # and no bars, where nobody looks
+    assert done.stdout.split() == ["0"] * 3, done.stderr
+    assert done.stderr == ""  # and no bars, where nobody looks
 
 
 def test_bars_are_shown_in_a_terminal_only(folder, monkeypatch):
