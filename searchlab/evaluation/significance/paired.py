@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -62,8 +63,15 @@ def resample_differences(
     n = len(scores)
     if n >= FEW:
         return None
-    times = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=samples)
-    return Studentised(scores, counts, times.astype(np.float64))
+    return Studentised(scores, counts, _times_drawn(n, samples, seed))
+
+
+@lru_cache(maxsize=1)  # a leader is tested against many others by the same draws
+def _times_drawn(n: int, samples: int, seed: int) -> NDArray[np.float64]:
+    drawn = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=samples)
+    times = drawn.astype(np.float64)
+    times.flags.writeable = False
+    return times
 
 
 def sums_of(
