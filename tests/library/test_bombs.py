@@ -48,12 +48,10 @@ def test_a_folder_of_bombs_takes_less_than_a_gigabyte(tmp_path):
         (photos / f"opaque-{number}.png").write_bytes(png(side, height, packed=opaque))
         (photos / f"clear-{number}.png").write_bytes(png(side, height, color=6, packed=clear))
         (photos / f"long-{number}.png").write_bytes(png(300, 500_000 + number, packed=b""))
-        Image.new("RGB", (6_300, 6_300 - number)).save(
-            photos / f"{number}.webp", quality=1, method=0
-        )
-        Image.new("RGB", (13_000, 13_000 - number)).save(
-            photos / f"{number}.jpg", progressive=True, quality=20
-        )
+    Image.new("RGB", (6_300, 6_300)).save(photos / "0.webp", quality=1, method=0)
+    Image.new("RGB", (13_000, 13_000)).save(photos / "0.jpg", progressive=True, quality=20)
+    for name in ("webp", "jpg"):  # a byte behind a picture makes other contents of it
+        (photos / f"1.{name}").write_bytes((photos / f"0.{name}").read_bytes() + b"\0")
     done = subprocess.run(
         [sys.executable, "-c", RUN, tmp_path / "library", photos],
         capture_output=True,
