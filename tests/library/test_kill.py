@@ -254,7 +254,7 @@ def photos(tmp_path):
 
 @pytest.fixture
 def work():
-    """A folder in memory, if there is one: no power is cut here, so that no disk need be waited for."""
+    """A folder in memory, if there is one: no power is cut, so that no disk need be waited for."""
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=memory) as folder:
         yield folder
