@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from itertools import islice
 from pathlib import Path
@@ -27,6 +25,7 @@ from searchlab.library.decoding import (
     Decoder,
     thumbnail_path,
 )
+from searchlab.library.decoding_ahead import decode_ahead
 from searchlab.library.decoding_processes import decoding_in_processes
 from searchlab.models.protocol import Embedder
 from searchlab.photos.images.decode import WORKING_SIDE
@@ -154,7 +153,7 @@ def _embed_unknown(
     problems: list[Skipped] = []
     at_once = images_at_once(models)
     decoding_s = embedding_s = 0.0
-    pictures = _decode_all(
+    pictures = decode_ahead(
         decode,
         (
             (digest, files[digest], frozenset(model.input_size for model in missing))
@@ -217,26 +216,3 @@ def _embed_batch(
         decoded.digest: decoded.facts for decoded in batch if decoded.facts.problem not in _NOT_KEPT
     }
     cache.keep(facts, vectors)
-
-
-def _decode_all(
-    decode: Decode,
-    items: Iterable[tuple[str, Path, frozenset[int]]],
-    *,
-    ahead: int,
-    threads: int,
-) -> Generator[Decoded]:
-    """Decode in several threads, in order, at most `ahead` pictures before they are needed."""
-    with ThreadPoolExecutor(threads, thread_name_prefix="decode") as pool:
-        rest = iter(items)
-        running: deque[Future[Decoded]] = deque(
-            pool.submit(decode, *item) for item in islice(rest, ahead)
-        )
-        try:
-            while running:
-                finished = running.popleft().result()
-                running.extend(pool.submit(decode, *item) for item in islice(rest, 1))
-                yield finished
-        finally:
-            for future in running:
-                future.cancel()

@@ -28,10 +28,10 @@ def in_a_process(*arguments, **environment):
     return Done(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode())
 
 
-def mosaic(path, number):
+def mosaic(path, number, size=(40, 30)):
     path.parent.mkdir(parents=True, exist_ok=True)
     tiles = np.random.default_rng(number).integers(0, 256, (3, 4, 3), dtype=np.uint8)
-    Image.fromarray(tiles).resize((40, 30), Image.Resampling.NEAREST).save(path)
+    Image.fromarray(tiles).resize(size, Image.Resampling.NEAREST).save(path)
 
 
 @functools.cache
