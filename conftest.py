@@ -4,7 +4,6 @@ import gc
 import os
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +60,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run slow files first, then those with most tests, and a slow test that fails once more.
+    """Run slow files first, and a slow test that fails once more.
 
     The last files are short ones then, and no worker waits long for another. Slow tests talk to
     processes that a busy machine delays; what needed a second run is named at the end, for a test
@@ -72,12 +71,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     slow_files = {str(item.path) for item in slow}
     benchmarks = {name for name, path in files.items() if BENCHMARKS in path.parents}
     ray = {name for name, path in files.items() if path.name.startswith(RAY)}
-    counts = Counter(str(item.path) for item in items)
     order = {
-        name: (0, name not in ray, name not in benchmarks)
-        if name in slow_files
-        else (1, -counts[name])
-        for name in files
+        name: (name not in slow_files, name not in ray, name not in benchmarks) for name in files
     }
     items.sort(key=lambda item: order[str(item.path)])
     # Cells stand on the cells before them, and benchmarks are started once for all their tests.

@@ -209,6 +209,7 @@ def test_a_body_in_pieces_without_end_is_cut_off(api, piece):
     check_success(api.get("/usage"))
 
 
+@pytest.mark.slow
 def test_a_length_that_is_far_too_large_is_refused_before_the_body_has_come(api):
     extra = JSON + b"Content-Length: 9223372036854775807\r\n"
     # As much as is read on for, so that a sender that is busy sending gets to read the answer.

@@ -18,6 +18,8 @@ from searchlab.library.library import create_library, open_library
 from searchlab.library.snapshots import current_id
 from tests.support.library_world import ALL, ranked, state_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def indexed(put, index, library):

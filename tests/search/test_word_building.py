@@ -80,6 +80,7 @@ def test_what_is_saved_is_opened_and_shared_by_link(described, tmp_path):
     assert files[0].samefile(files[1])
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(40), deadline=None)
 @given(
     states=st.lists(
@@ -158,6 +159,7 @@ def test_a_library_without_photos_keeps_no_segment(described):
     assert WordIndex.build(PhotoTable.from_rows([]), before=index).segments == []
 
 
+@pytest.mark.slow
 def test_many_small_changes_leave_few_segments(make_table):
     plain = make_table(*({} for _ in range(200)))
     index = None

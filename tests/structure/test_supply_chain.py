@@ -135,6 +135,7 @@ def test_a_licence_that_forbids_beside_one_that_allows_is_refused(said, allowed)
 # -- what it is made of -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_list_of_what_it_is_made_of_names_searchlab_and_all_that_is_locked():
     if shutil.which("cyclonedx-py") is None:
         missing = "cyclonedx-py is needed: pip install '.[supply]'"
