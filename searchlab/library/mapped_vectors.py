@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from searchlab.errors import MismatchError
 from searchlab.library.cache import ContentCache
 from searchlab.models.protocol import Embedder, is_mapped
 from searchlab.progress import Progress
@@ -22,6 +23,9 @@ def map_known_vectors(
         models: Models that read pictures; those that map no other are passed over.
         cache: Holds vectors by model and content.
         progress: Told about every row.
+
+    Raises:
+        MismatchError: A model maps rows to another shape than it says; none of them is kept.
     """
     for model in filter(is_mapped, models):
         lacking = set(digests) - cache.known_vectors(model.model_id, digests)
@@ -32,5 +36,13 @@ def map_known_vectors(
             for start in range(0, len(todo), _BATCH):
                 batch = todo[start : start + _BATCH]
                 rows = cache.vectors(model.base.model_id, batch, model.base.dim)
-                cache.keep(vectors=[(model.model_id, batch, model.map_rows(rows))])
+                mapped = model.map_rows(rows)
+                shape = (len(batch), model.dim)
+                if mapped.shape != shape:
+                    msg = (
+                        f"map_rows of {model.name} must give rows of shape {shape}, "
+                        f"got {mapped.shape}; see `searchlab models check`"
+                    )
+                    raise MismatchError(msg)
+                cache.keep(vectors=[(model.model_id, batch, mapped)])
                 step.advance(len(batch))

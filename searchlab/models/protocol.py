@@ -210,7 +210,7 @@ class MappedEmbedder(Embedder, Protocol):
 
 def is_mapped(model: Embedder) -> TypeGuard[MappedEmbedder]:
     """Say whether a model is a `MappedEmbedder`."""
-    return hasattr(model, "map_rows")
+    return hasattr(model, "map_rows") and hasattr(model, "base")
 
 
 # -- what goes in and what comes out ----------------------------------------------------------

@@ -26,7 +26,7 @@ def test_they_come_in_order_and_few_before_they_are_needed():
 
     def decode(digest, *_):
         started.append(digest)
-        time.sleep(random.Random(digest).random() / 500)
+        time.sleep(random.Random(digest).random() / 500)  # so that later ones end before
         return digest
 
     for digest in decode_ahead(decode, ITEMS, ahead=6, threads=4):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from searchlab.config import Config
+from searchlab.errors import MismatchError
 from searchlab.models import contract, load_model, registry
 from searchlab.models.protocol import Embedder
 from tests.support import library_world
@@ -81,5 +82,18 @@ def test_a_map_that_gives_other_rows_breaks_the_contract(turned, monkeypatch):
     check = contract.check_picture_batches
     check(contract.Subject("turned"))
     monkeypatch.setattr(Turned, "moved", 2)
-    with pytest.raises(contract.MismatchError, match="same rows"):
+    with pytest.raises(MismatchError, match="same rows"):
         check(contract.Subject("turned"))
+
+
+def test_rows_of_another_shape_are_refused_and_none_is_kept(
+    put, index, library, turned, monkeypatch
+):
+    put("a.png", 1)
+    index()
+    monkeypatch.setattr(Turned, "map_rows", lambda self, rows: rows[:, :5])
+    with pytest.raises(MismatchError, match=r"must give rows of shape \(1, \d+\), got \(1, 5\)"):
+        index(config=turned)
+    with library.cache() as cache:
+        digests = list(library.engine.table.texts("sha256"))
+        assert not cache.known_vectors("turned-000000000001", digests)

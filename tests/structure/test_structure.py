@@ -34,6 +34,10 @@ TESTS = Path(__file__).parents[1]
 BENCHMARKS = TESTS.parent / "benchmarks"
 # What has tests and is no room of the package, and what tests share.
 MORE_TESTS = {"benchmarks", "browser", "notebooks", "spec", "structure", "support"}
+AT_THE_TOP = {
+    *("LICENSE", "NOTICE", "README.md", "conftest.py", "pyproject.toml"),
+    *("benchmarks", "datasets", "notebooks", "results", "searchlab", "tests"),
+}
 
 
 # -- rooms ------------------------------------------------------------------------------------
@@ -48,6 +52,16 @@ def test_the_rooms_are_the_folders_and_the_root_stays_small():
 def test_tests_stand_in_the_rooms_too():
     folders = {path.relative_to(TESTS).parts[0] for path in TESTS.glob("*/**/*.py")}
     assert folders - MORE_TESTS == set(ROOMS)
+
+
+def test_beside_the_package_lies_what_belongs_there_and_nothing_that_was_left():
+    if not (TESTS.parent / ".git").exists():
+        pytest.skip("not a checkout of git")
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=TESTS.parent, capture_output=True, text=True, check=True
+    )
+    names = {line.partition("/")[0] for line in listed.stdout.splitlines()}
+    assert {name for name in names if not name.startswith(".")} == AT_THE_TOP
 
 
 def test_a_module_imports_only_from_its_own_room_and_from_those_under_it():
