@@ -60,12 +60,8 @@ def main() -> None:
         options.photos, options.indexes, options.connections = 3, INDEXES[:1], CONNECTIONS[:1]
         options.endpoints = {"a new text": ENDPOINTS["a new text"]}
     checkouts = dict(zip(TURNS, (options.before.resolve(), ROOT, ROOT), strict=True))
-    # A smoke run starts one server: two more are the same code again.
-    taking_turns = {ALONE: checkouts[ALONE]} if options.smoke else checkouts
     with tempfile.TemporaryDirectory() as scratch:
-        turns = take_turns(taking_turns, Path(scratch), options)
-    if options.smoke:
-        turns = {what: dict.fromkeys(TURNS, figures[ALONE]) for what, figures in turns.items()}
+        turns = take_turns(checkouts, Path(scratch), options)
     measured = [summarise(what, figures) for what, figures in turns.items()]
     metrics = {
         f"{row['what']}, {name} / before": row[ratio]
