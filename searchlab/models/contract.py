@@ -179,6 +179,7 @@ def check_picture_batches(subject: Subject) -> None:
         _demand_batches(model.encode_images, pictures)
     if is_mapped(model):
         mapped = model.map_rows(model.base.encode_images(pictures))
+        _demand_rows(subject, mapped, len(pictures))
         _demand_close(mapped, model.encode_images(pictures), _BATCH_TOLERANCE)
 
 
