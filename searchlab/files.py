@@ -60,7 +60,7 @@ def as_spelled(path: Path) -> Path:
 
 @lru_cache(maxsize=32)
 def _names_in(folder: Path, _modified_ns: int) -> dict[str, str]:
-    """Return the names in a folder by themselves, and by their composed form where it is one's."""
+    """Map a folder's names to themselves, and composed forms to their only name."""
     names = [name for name in os.listdir(folder) if not name.isascii()]  # noqa: PTH208 - no Path each
     composed = {normalize("NFC", name): name for name in names}
     several = Counter(normalize("NFC", name) for name in names)
@@ -72,7 +72,7 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
     """Replace a file so that a reader sees the old bytes or the new ones, never a part."""
     partial = path.with_name(f"{path.name}.part")
     with _open_alone(partial, mode) as file:
-        file.truncate()  # the leftover of one who was killed
+        file.truncate()  # leftover of a killed writer
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
@@ -96,7 +96,7 @@ def _open_alone(path: Path, mode: int) -> BinaryIO:
         except BaseException:
             file.close()
             raise
-        file.close()  # another one has put it in its place meanwhile
+        file.close()  # another writer has renamed it meanwhile
 
 
 def link_or_copy(source: Path, target: Path) -> bool:
@@ -129,7 +129,7 @@ def id_of_folder(folder: Path, name: str) -> str:
         name: Of the file in it that keeps the id.
     """
     path, inode = folder / name, folder.stat().st_ino
-    # Damaged, or none, or what a stranger wrote: a new one.
+    # Damaged, missing, or not written by us: a new one.
     with suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
         kept = json.loads(path.read_bytes())
         if kept["inode"] == inode and re.fullmatch("[0-9a-f]{32}", kept["library"]):

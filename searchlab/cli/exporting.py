@@ -96,14 +96,14 @@ def export_vectors_to(
     type=click.IntRange(min=1),
     default=100,
     show_default=True,
-    help="Of each relation.",
+    help="Per relation.",
 )
 @click.option(
     "-k",
     type=click.IntRange(min=1),
     default=100,
     show_default=True,
-    help="Neighbours in the truth.",
+    help="True nearest neighbours.",
 )
 @seed_option("attributes and queries")
 def export_atlas_to(

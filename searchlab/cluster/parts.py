@@ -105,7 +105,7 @@ def cut_shards(
 def _size(path: str) -> int:
     try:
         return Path(path).stat().st_size
-    except OSError:  # whoever reads it refuses the picture, and tells so
+    except OSError:  # whoever reads it refuses and reports the picture
         return 0
 
 

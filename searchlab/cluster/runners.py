@@ -120,7 +120,7 @@ class RayRunner:
             if not is_whole or value < 0 or 0 < value < 1e-4:
                 msg = f"{name} must be a whole number, or a part of 1 from 0.0001 on, got {value!r}"
                 raise InputError(msg)
-        if self.work is not None:  # here, since the id of a library makes a place of nothing
+        if self.work is not None:  # here, before a library's id is appended to nothing
             check_address(self.work)
 
     def embed(

@@ -22,7 +22,7 @@ from searchlab.cluster.shard_server import ShardServer
 from searchlab.errors import InputError
 
 _AT_ONCE: Final = 8  # questions that a replica answers at once
-# What must not wait for questions: whoever attends to a replica, and what it opens.
+# Calls that must not wait for questions: attending to a replica, opening a part.
 _GROUPS: Final = {"attending": 2, "opening": 2}
 _NAMESPACE: Final = "searchlab"
 _ATTEND_S: Final = 5.0
@@ -202,7 +202,7 @@ class Attendance:
         self._who = uuid.uuid4().hex
         self._stop = threading.Event()
         self._told: set[tuple[int, str]] = set()
-        # Of replicas that were not asked yet nothing bad is known.
+        # Replicas that were not asked yet count as answering.
         self.n_answering = [actors.plan.n_replicas] * actors.plan.n_shards
         self.report: Callable[[Sequence[int]], None] = lambda n_answering: None
         self._thread = threading.Thread(target=self._attend, name="shards", daemon=True)

@@ -65,7 +65,7 @@ class ShardedIndex(VectorIndex):
 
     @property
     def dim(self) -> int:
-        """Numbers of a row."""
+        """Width of a row."""
         return self.shards.dim
 
     # Other indexes have it as an attribute; here reading it must say what to do instead.

@@ -15,7 +15,7 @@ from typing import Any, Final
 from searchlab.errors import DataError, InputError, MissingExtraError, NotFoundError, SearchlabError
 from searchlab.files import sha256_of, sync_folder
 
-# Stores where a write comes into being when it is finished, and never in parts.
+# Stores where a write appears when it is complete, never in parts.
 _PUT_WHOLE: Final = frozenset({"abfs", "az", "gcs", "gs", "memory", "s3", "s3a"})
 _FOLDER: Final = frozenset({"file", "local"})
 

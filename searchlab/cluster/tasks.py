@@ -77,7 +77,7 @@ class RayTasks:
 
         Raises:
             SearchlabError: The cluster cannot be reached.
-            InputError: This machine has not what a task takes, so that it would wait for ever.
+            InputError: This machine lacks what a task takes, so it would wait for ever.
         """
         with connect(f"ray:{self.address}"):
             import ray

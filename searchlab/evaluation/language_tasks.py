@@ -3,7 +3,7 @@
 <out>/<benchmark>/<dataset>/parts/<name>.<language>.<hash>.gz    the answers to its queries
 
 A task's file is named by the hash of everything its answers depend on, and appears whole. So a file
-that is there is the checkpoint: whoever dies, at most the tasks under way are done again. The
+that exists is the checkpoint: if a worker dies, at most the tasks under way run again. The
 result is joined from the files of all languages, which are then deleted.
 
 Workers read the library where it lies and write where the results lie, so that both must be in
@@ -184,7 +184,7 @@ def answer_language(task: LanguageTask, searched: Searched) -> None:
     """Answer the queries of a task and write its file; what workers run.
 
     Raises:
-        MismatchError: The code here, or the library, is other than that of whoever asks.
+        MismatchError: The code or the library here differs from the caller's.
         NotFoundError: The library cannot be reached here.
     """
     if (here := code_of(searched.benchmark)) != searched.code:

@@ -33,7 +33,7 @@ _TRIES = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Backup:
-    """What a backup says of itself.
+    """Metadata of a backup.
 
     Attributes:
         folder: Where it lies.

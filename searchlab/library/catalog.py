@@ -79,7 +79,7 @@ def identify(
 
 
 def _with_words_of(picture: Picture, copy: Picture) -> Picture:
-    """Add what is written about a copy where nothing is about the photo, but to none of a dump."""
+    """Fill a photo's missing texts from a copy's; records of dumps stay as they are."""
     if isinstance(picture.record, SourceRecord) or isinstance(copy.record, SourceRecord):
         return picture
     return replace(picture, beside=merge_records([picture.beside, copy.record, copy.beside]))

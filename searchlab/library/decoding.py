@@ -44,11 +44,11 @@ class Decoded:
 
 
 Decode: TypeAlias = Callable[[str, Path, frozenset[int]], Decoded]
-"""What gives a picture of a digest, a file, and the input sizes of models; see `Decoder`."""
+"""Decodes a picture, given its digest, file and the models' input sizes; see `Decoder`."""
 
 
 class Memory(Protocol):
-    """What the memory for decoding is taken from."""
+    """A budget of memory for decoding."""
 
     def holding(self, n_bytes: int) -> AbstractContextManager[None]:
         """Hold so much memory."""

@@ -1,8 +1,8 @@
 """Pictures that are decoded ahead in several threads, and come in order.
 
-Ctrl-C strikes wherever the main thread is. Inside a pool or a future it can leave a lock taken, for
-which the threads then wait for ever, and the end of the pool for them. So it is held back there,
-and strikes between these calls, or while a queue without such a lock is waited for.
+Ctrl-C interrupts the main thread anywhere. In a pool or a future it can leave a lock taken, for
+which the threads then wait for ever, and the pool for the threads. So it is held back there,
+and takes effect between these calls, or while waiting for a queue without a lock.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def decode_ahead(
 
 @contextmanager
 def interrupts_held_back() -> Iterator[None]:
-    """Let Ctrl-C strike at the end of the block; other threads than the main one never see it."""
+    """Delay Ctrl-C to the end of the block; threads other than the main one never see it."""
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(before):
         yield

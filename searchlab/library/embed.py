@@ -40,7 +40,7 @@ BATCH = 16
 AHEAD = 3
 """Most batches that are being decoded or wait to be embedded."""
 _MANY = 200  # from this many photos on, loading the faster way to resize pays
-# Reckoned from the fifth of the work that holds Python's lock, and from seconds that processes take
+# Estimated from the fifth of the work that holds the GIL, and from the seconds that processes take
 # to start; not measured on that many processors yet (`bench_indexing`).
 _PROCESSES_FROM = 1_000
 _THREADS_AT_MOST = 4
@@ -72,7 +72,7 @@ def embed_pictures(
             or more.
 
     Raises:
-        SearchlabError: Such a process ended, for want of memory perhaps.
+        SearchlabError: Such a process died, perhaps out of memory.
 
     Returns:
         Pictures that are refused, each with its reason, those known to be refused included.

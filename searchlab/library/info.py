@@ -75,7 +75,7 @@ class LibraryInfo:
         written: Photos that have a title, description, tags, photographer, place or page; what a
             model wrote does not count.
         languages: Share of each language among the titles and descriptions of up to 2,000 photos,
-            0 to 1; `not told` for those without a word that tells, and without any word.
+            0 to 1; `not told` where no word tells the language.
         model: Spec of the model.
         model_id: Model and weights that embedded the photos.
         index: Kind of index.

@@ -1,4 +1,4 @@
-"""What another library has computed of photos, taken over so that none is embedded twice."""
+"""Reuses what another library has computed, so that no photo is embedded twice."""
 
 from __future__ import annotations
 

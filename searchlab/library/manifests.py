@@ -33,7 +33,7 @@ class _StoredRoot(msgspec.Struct):
 
 
 class _Manifest(msgspec.Struct):
-    """What a manifest must hold; a name of a file is one in its own folder."""
+    """What a manifest must hold; names of files have no folder in them."""
 
     config: dict[str, Any]
     config_id: str

@@ -1,4 +1,4 @@
-"""Retention: which snapshots stay on disk, so that cursors of a while ago still page on."""
+"""Retention: which snapshots stay on disk, so that earlier cursors still work."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KEPT = 3
 KEPT_S = 3_600.0
 KEPT_BYTES = 10 * 10**9
 DROPPED = ".unfinished-"
-"""How the name of a folder begins that is no snapshot yet, or none any more."""
+"""Prefix of the names of folders that are not yet, or no longer, snapshots."""
 _LONGEST_S = 366 * 86_400.0
 
 
@@ -49,7 +49,7 @@ class Retention:
 
 
 def read_retention(folder: Path) -> Retention:
-    """Read what a library was told; the usual values where it was told nothing.
+    """Read a library's retention settings; the defaults where it has none.
 
     Raises:
         DataError: They are out of range.
@@ -66,7 +66,7 @@ def read_retention(folder: Path) -> Retention:
 
 
 def write_retention(folder: Path, retention: Retention) -> None:
-    """Tell a library how long its snapshots stay; it holds from its next snapshot on."""
+    """Set how long a library's snapshots stay, from its next snapshot on."""
     path = folder / LIBRARY_FILE
     stored = read_description(folder) | asdict(retention)
     write_atomically(path, json.dumps(stored).encode())

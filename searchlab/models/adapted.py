@@ -38,7 +38,7 @@ CANARY_IMAGES: Final = (11, 12)
 
 
 class AffineMap(Protocol):
-    """What maps rows of a model: a matrix and an offset, both float32."""
+    """A map of a model's rows: a matrix and an offset, both float32."""
 
     @property
     def linear(self) -> NDArray[np.float32]:

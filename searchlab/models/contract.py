@@ -265,7 +265,7 @@ OF_TEXTS: Final = frozenset(
         check_threads,
     }
 )
-"""Those that embed texts of their own."""
+"""Checks that embed their own texts."""
 
 
 def _demand(holds: bool, what: str, got: object) -> None:

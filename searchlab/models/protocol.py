@@ -179,7 +179,7 @@ class TextReader(Embedder, Protocol):
 
     @property
     def at_large(self) -> PhotosAtLarge:
-        """What photos at large are to its queries."""
+        """Mean and spread of photos at large."""
         ...
 
     def read_text(self, text: str) -> TextReading:

@@ -40,7 +40,7 @@ class Mixed(NamedTuple):
 
     Attributes:
         vector: (dim,) unit row.
-        text_share: What a cosine of the words counts in that of the vector.
+        text_share: Weight of the words' cosine in that of the vector.
     """
 
     vector: Embeddings

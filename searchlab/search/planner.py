@@ -63,7 +63,7 @@ def make_plan(
 
 
 def bound_by_date(query: Query, config: Config) -> Query:
-    """Return a query that by date shows what is relevant; another query stays what it is.
+    """Limit a query sorted by date to relevant photos; return any other unchanged.
 
     Where words are sorted by date, what was added last would come first, however little it has to
     do with them. A threshold of the query's own counts instead, and scores that are no

@@ -134,7 +134,7 @@ class QueryPlan:
         newest_score: Least score of what is shown by date; None where all is shown, or where the
             query names a threshold itself.
         filter: What photos must meet.
-        describe_words: Returns `words`. Few plans are read, so words are made when they are.
+        describe_words: Returns `words`. Made only when read, as few plans are.
         describe_reading: Returns `reading`.
     """
 

@@ -280,9 +280,9 @@ def curve_of(
 
 
 def known_words(text: str, model: Embedder) -> frozenset[str]:
-    """Return the words of a query that are no typing errors, folded: its model has met them often.
+    """Return the words of a query that its model knows well, so that they are no typos, folded.
 
-    What nothing is called may be a word of another language than the texts, and one letter from
+    A word that no text has may be of another language than the texts, and one letter from
     another word by chance. Typing errors are hardly ever known as one piece.
     """
     if not is_reader(model):

@@ -1,4 +1,4 @@
-"""Ranking: the photos of one query in their order, by content, by date, or as they lie.
+"""Ranking: the photos of one query in their order, by content, date, colour or id.
 
 The first part of an approximate ranking is searched to fixed depths, for any page, so that the
 order of the first photos does not depend on how far a reader pages.
@@ -26,10 +26,10 @@ from searchlab.search.ranked_before import Ranked, RankedBefore
 from searchlab.search.words.matches import NO_GAINS, Gains, WordMatches
 
 BESIDE_PICTURE = 0.125
-"""What words that are written about a photo count beside a picture, where they count 1 alone."""
+"""Weight of words in a photo's texts in a query with a picture; it is 1 without one."""
 
 AHEAD = 1_000
-"""Photos that are ranked for somebody who pages on, where a page needs fewer."""
+"""Photos to rank for a later page, if it needs no more."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -48,7 +48,7 @@ class Ranker:
         plan: How the query is answered.
         allowed: Rows that may be found; None for all.
         before: Rankings that were paged through.
-        text_share: What a cosine of the query's words counts in one of its vector.
+        text_share: Weight of the words' cosine in that of the mixed vector.
     """
 
     table: PhotoTable

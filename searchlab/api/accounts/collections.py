@@ -25,7 +25,7 @@ MAX_COLLECTIONS = 1_000
 MAX_PHOTOS = 2_000
 """Most collections per account, and photos per collection, since lists are not paged."""
 NOBODY = 0
-"""The account of somebody without one, who may read what is public."""
+"""Stands for visitors without an account, who may read public ones."""
 
 _entries = collection_photos.c
 

@@ -61,7 +61,7 @@ class FileWatch:
                 self._nodes = {side: node and (node[0], node[1]) for side, node in stored.items()}
 
     def connect(self, timeout_s: float) -> sqlite3.Connection:
-        """Open a connection; unlike SQLite by itself, it never makes a file."""
+        """Open a connection; unlike SQLite's default, never create the file."""
         self.check()
         address = f"file:{quote(str(self._file))}?mode=rw"
         return sqlite3.connect(address, uri=True, timeout=timeout_s, check_same_thread=False)

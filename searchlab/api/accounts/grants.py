@@ -137,7 +137,7 @@ def open_grant(connection: Connection, code: Any, now: datetime) -> str:
     Returns:
         Its `grant_id`.
     """
-    # In line with whatever else connects apps to the account.
+    # Wait for other transactions that connect apps to it.
     account = sa.select(accounts.c.id).where(accounts.c.id == code.account_id)
     connection.execute(account.with_for_update(key_share=True))
     same = (oauth_grants.c.account_id == code.account_id) & are_lasting(now)

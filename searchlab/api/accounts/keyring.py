@@ -137,7 +137,7 @@ class _KnownOwner(NamedTuple, Generic[T]):
 
 
 class Remembered(Generic[T]):
-    """Whom secrets belong to; what is revoked or ended is forgotten at once by every worker.
+    """Cached owners of secrets; every worker forgets at once what is revoked or ended.
 
     SQLite: an answer is remembered while the `Generation`, which all processes of the machine
     share, stays the same, and for five seconds at most.

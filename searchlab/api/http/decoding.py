@@ -34,7 +34,7 @@ MAX_UPLOAD_PIXELS: Final = {
 MAX_EFFORT: Final = 1_600_000_000
 """Pixels times passes of a picture: twelve passes over the largest JPEG; encoders make ten."""
 NICE: Final = 10
-"""Of a core that searches want too, decoding gets a tenth."""
+"""On a core that searches use, decoding gets a tenth."""
 MEMORY_BYTES: Final = 1_536 * 2**20
 # After a larger picture the process ends, for what was allocated is seldom given back.
 _KEPT_BYTES: Final = 256 * 2**20

@@ -17,7 +17,7 @@ SCOPES: Final = {
 }
 """Each scope in words, in the order in which they are shown."""
 DEFAULT_SCOPE: Final = SEARCH
-"""What a client gets that asks for nothing by name."""
+"""Scope of a client that asks for none by name."""
 
 
 def parse_scope(text: str) -> frozenset[str]:

@@ -24,7 +24,7 @@ LEAST_QUERIES = 10  # that are resampled: the interval of fewer is too narrow
 
 @runtime_checkable
 class Judge(Protocol):
-    """What grades photos for queries: a model, here or behind an API.
+    """Grades photos for queries: a model, here or behind an API.
 
     Attributes:
         name: Name of the judge, with the version of the model: another one is another judge.

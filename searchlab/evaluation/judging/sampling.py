@@ -43,7 +43,7 @@ class JudgingPlan:
         importance: (n_pairs,) what their chances are in proportion to.
         shares: (n_systems, n_pairs) what a grade of 1 adds to a query's score.
         runs: System -> query_id -> photo_ids.
-        judged: What was judged before, which counts as it is.
+        judged: Earlier judgments, which count as they are.
         between: The systems whose differences order the photos; all if None.
         seed: Seed of the draw.
     """
@@ -73,7 +73,7 @@ class JudgingPlan:
     def first(self, n: int) -> Pool:
         """Return the `n` most urgent photos as a pool, in an order that says nothing of them.
 
-        All of them are to be judged before the estimate is looked at: to stop where it pleases
+        All of them must be judged before the estimate is seen: stopping when it looks good
         makes it wrong.
 
         Args:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from searchlab.progress import Progress
 
 ONE_IN = 1_000
-"""Of so many rankings one may differ on another machine: a cosine, or the threshold from which on a
+"""One in so many rankings may differ on another machine: a cosine, or the threshold from which on a
 description states what it shows, is met or missed by its last bits."""
 
 _STEADY = ("system", "task", "parameters", "intervals", "n_queries")

@@ -61,7 +61,7 @@ CALIBRATED = (
     Tolerance("rows*.n_shown", factor=1.02, why="a photo on the edge of a threshold"),
     Tolerance("rows*", absolute=0.001, why="a photo on the edge of a threshold"),
 )
-"""Of curves of scores and what they promise: photos on an edge, and last bits summed up."""
+"""For calibration curves: photos on the edge of a bin, and sums of rounding errors."""
 
 
 def is_close(where: str, recorded: float, now: float, tolerances: Sequence[Tolerance]) -> bool:

@@ -34,7 +34,7 @@ class QueryScore:
 
     @property
     def difference(self) -> float:
-        """What it is ordered by: how much more the system scores than the other, or than 0."""
+        """Sort key: how much more the system scores than the other one, or than 0."""
         return self.score - (self.other or 0.0)
 
 

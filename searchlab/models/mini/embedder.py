@@ -121,7 +121,7 @@ class MiniEmbedder(Embedder):
 
     @cached_property
     def at_large(self) -> PhotosAtLarge:
-        """What photos at large are to its queries.
+        """Mean and spread of photos at large.
 
         Raises:
             DataError: The file is missing or damaged.

@@ -31,7 +31,7 @@ PREPROCESSING = {
     "layout": "NCHW",
     "views": "as it is, and mirrored; their rows are added",
 }
-"""What is done to a photo, as JSON can hold it; part of the model's id."""
+"""Preprocessing of a photo, as JSON values; part of the model's id."""
 
 Box = tuple[float, float, float, float]
 

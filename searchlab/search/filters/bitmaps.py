@@ -40,7 +40,7 @@ class Bitmap:
 
     @staticmethod
     def has_strays(words: NDArray[np.uint64], n: int) -> bool:
-        """Say whether bitmaps, (..., ceil(n / 64)) uint64, have bits of no row, beyond `n`."""
+        """Say whether bitmaps, (..., ceil(n / 64)) uint64, have bits set from row `n` on."""
         return bool(n % _BITS and (words[..., -1] >> np.uint64(n % _BITS)).any())
 
     @classmethod

@@ -12,7 +12,7 @@ from searchlab.errors import DataError
 
 
 def check_dtypes(arrays: Mapping[str, NDArray[Any]], dtypes: Mapping[str, Any]) -> None:
-    """Check that arrays are there, and of their kinds.
+    """Check that arrays exist and have their dtypes.
 
     Raises:
         DataError: One is missing, or of another kind; names it.
@@ -28,7 +28,7 @@ def check_rows(rows: NDArray[np.int32], n: int, *, each_once: bool = False) -> N
     """Check that all are rows out of `n`.
 
     Raises:
-        DataError: One is not, or, if asked, one of them does not stand there exactly once.
+        DataError: One is not, or, with `each_once`, a row is missing or repeated.
     """
     if len(rows) and not 0 <= rows.min() <= rows.max() < n:
         msg = f"rows must be from 0 to {n - 1}, got {rows.min()} to {rows.max()}"

@@ -81,7 +81,7 @@ class VectorIndex(ABC):
 
     @property
     def dim(self) -> int:
-        """Numbers of a row."""
+        """Width of a row."""
         return int(self.vectors.shape[1])
 
     def read_rows(self, rows: NDArray[np.int64]) -> Embeddings:
@@ -111,7 +111,7 @@ class VectorIndex(ABC):
 
     @classmethod
     def check(cls) -> None:
-        """Raise what keeps this kind from being built here, before anything is embedded for it."""
+        """Raise if this kind cannot be built here, before anything is embedded for it."""
         return
 
     @classmethod

@@ -1,4 +1,4 @@
-"""What the words of a block of texts come to: languages, lengths and postings, as arrays."""
+"""Languages, lengths and postings of the words of a block of texts, as arrays."""
 
 from __future__ import annotations
 

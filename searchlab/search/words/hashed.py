@@ -1,4 +1,4 @@
-"""Lookup by hash: what stands for a 64-bit hash of a text, in four bytes an entry and a little.
+"""Lookup by hash: from 64-bit hashes of texts to entries, in a little over four bytes each.
 
 Entries lie in the order of their hashes. The first bits of a hash say in which bucket of some
 sixteen entries it is, and of the rest 32 bits are kept: a text that is not there is taken for one

@@ -47,7 +47,7 @@ _WHOLE_BITS = sum(1 << number for number, field in enumerate(FIELDS) if field.wh
 
 
 class _LookedUp(NamedTuple):
-    """What is worked out once for a word of queries.
+    """What is computed once for each query word.
 
     Attributes:
         forms: For each segment, numbers of the terms that it finds and how well they fit.

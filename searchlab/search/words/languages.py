@@ -36,10 +36,10 @@ _SCRIPTS = (
 _MOST_LOOKED_UP = 32  # words of a query
 _IN_SCRIPTS = {language for *_, languages in _SCRIPTS for language in languages}
 OF_SCRIPT = 1e-6
-"""What the script of a word counts beside a function word, where a language is chosen."""
+"""Weight of a word's script, relative to a function word's, in choosing a language."""
 
 OF_DOUBLE = 0.1
-"""What a function word counts that is a common English noun too: others must tell its language."""
+"""Weight of a function word that is also a common English noun: others must decide."""
 
 DOUBLE = 2**10
 """Added to the places of languages by such words; see `languages_of_word`."""

@@ -237,4 +237,4 @@ def _values(most: float, slope: float) -> NDArray[np.float64]:
 
 
 NO_GAINS = Gains(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(1))
-"""Of a ranking by vectors alone."""
+"""For ranking by vectors alone."""

@@ -49,7 +49,7 @@ ARRAYS = {
     "languages": np.uint32,  # places in LANGUAGES that words were stemmed in
 }
 KINDS = ("word", "numeral", "stem", "typo", "whole")
-"""Of what is found by hash."""
+"""Kinds of hash lookups."""
 
 WHOLES = np.array(
     [1 << number for number, field in enumerate(FIELDS) if field.whole], dtype=np.uint8

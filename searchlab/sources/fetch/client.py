@@ -1,4 +1,4 @@
-"""PoliteClient: calls an API at its pace, waits where it says so, and sends no request twice."""
+"""PoliteClient: calls an API at its pace, waits when told to, and caches answers for a day."""
 
 from __future__ import annotations
 

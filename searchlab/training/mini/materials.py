@@ -121,7 +121,7 @@ THINGS = Material(
 MATERIALS = (TEACHER, ENGLISH_TEACHER, TOWER, CLDR, WORDNET, CLASS_NAMES, FLICKR8K)
 """What every build needs; written into `model.json`."""
 MORE_MATERIALS = (WEB_PHOTOS, SENTENCES, THINGS)
-"""What a build goes without where it is not at hand."""
+"""Optional: a build skips what is missing here."""
 
 CLDR_SHA256 = {
     "cldr-annotations-full": "28576e51225deb51e3ddd734b0f824a0079682cb5d8c27faa9f68149317a14d1",

@@ -46,7 +46,7 @@ class Cover(NamedTuple):
 
 
 class Credit(NamedTuple):
-    """Whom a photo is by.
+    """Credit of a photo.
 
     Attributes:
         plain: As text to copy.

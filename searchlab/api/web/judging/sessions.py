@@ -48,7 +48,7 @@ class HumanJudge:
 
     @property
     def owner(self) -> str:
-        """Whose journals these are."""
+        """Owner of these journals."""
         return str(self.account_id)
 
 

@@ -16,7 +16,7 @@ STEPS = 512
 """Steps of a cell's side in which `cell_bits` measures."""
 
 ROUND = 65_536
-"""What `cell_bits` divides squared steps by."""
+"""Divisor of squared steps in `cell_bits`."""
 
 TOGETHER = 16
 """Rows that `sixteen_bits` tells, 32 bits each: a register of AVX-512."""

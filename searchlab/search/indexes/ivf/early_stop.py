@@ -127,7 +127,7 @@ def _nearness(lists: Lists, queries: Embeddings, share: float) -> float:
 
 
 class _Lesson(NamedTuple):
-    """What queries of one kind teach; see `Stopping`."""
+    """Measured on queries of a kind; see `Stopping`."""
 
     reached: NDArray[np.float32]
     shares: NDArray[np.float32]

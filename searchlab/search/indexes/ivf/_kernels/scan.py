@@ -54,7 +54,7 @@ _PACE = 1 / 16
 _AT_ONCE = 512
 # Scoring a row where it lies costs as much as looking through this many of the lists.
 _DIRECT_COSTS = 128
-# What is written says what is seen: how much likelier a row with a gain may be near to the query
+# Texts predict what pictures show: how much likelier a row with a gain may be near the query
 # than others, before the nearest lists were looked at.
 _LIKELIER = 8.0
 
