@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import time
 import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,10 @@ from typing import Any, BinaryIO
 from unicodedata import normalize
 
 from searchlab.errors import InputError, MissingExtraError
+
+PARTIAL = ".part"
+"""How names of files end that are not whole yet."""
+_ABANDONED_S = 3_600
 
 
 def sha256_of(path: Path) -> str:
@@ -70,7 +75,7 @@ def _names_in(folder: Path, _modified_ns: int) -> dict[str, str]:
 
 def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
     """Replace a file so that a reader sees the old bytes or the new ones, never a part."""
-    partial = path.with_name(f"{path.name}.part")
+    partial = path.with_name(f"{path.name}{PARTIAL}")
     with _open_alone(partial, mode) as file:
         file.truncate()  # leftover of a killed writer
         file.write(data)
@@ -78,6 +83,32 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
         os.fsync(file.fileno())
         partial.replace(path)
     sync_folder(path.parent)
+
+
+def write_once(path: Path, data: bytes, *, sync: bool = False) -> None:
+    """Write a file that others may be writing too, with the same bytes.
+
+    Args:
+        path: The file; its folder is made.
+        data: What it holds.
+        sync: Whether to wait for the disk; if not, a power cut may leave an empty file.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}{PARTIAL}")
+    try:
+        with partial.open("xb") as file:
+            file.write(data)
+            if sync:
+                file.flush()
+                os.fsync(file.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def is_abandoned(path: Path) -> bool:
+    """Tell whether a file of `write_once` was left by a writer that died, an hour ago or more."""
+    return path.suffix == PARTIAL and time.time() - path.stat().st_mtime > _ABANDONED_S
 
 
 def _open_alone(path: Path, mode: int) -> BinaryIO:
@@ -107,6 +138,12 @@ def link_or_copy(source: Path, target: Path) -> bool:
         shutil.copyfile(source, target)
         return False
     return True
+
+
+def sync_file(path: Path) -> None:
+    """Wait until what a file holds is on the disk."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
 
 
 def sync_folder(folder: Path) -> None:

@@ -23,9 +23,9 @@ from typing import Any, Final
 
 from searchlab.cluster.storage import Store
 from searchlab.errors import DataError, NotFoundError
-from searchlab.files import sha256_of
+from searchlab.files import sha256_of, write_once
 from searchlab.library.cache import ContentCache, Facts
-from searchlab.library.decoding import thumbnail_path
+from searchlab.library.decoding import is_kept, thumbnail_path
 from searchlab.models.protocol import Embedder, Embeddings
 from searchlab.photos.sidecar import Skipped
 
@@ -198,11 +198,7 @@ def take_part(
     if any(digest not in facts and path not in refused for digest, path in shard.files.items()):
         return None
     for digest, picture in small:
-        target = thumbnail_path(thumbnails, digest)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = target.with_suffix(".part")
-        unfinished.write_bytes(picture)
-        unfinished.replace(target)
+        write_once(thumbnail_path(thumbnails, digest), picture)
     # Last, and in one transaction: until then the shard counts as not done.
     cache.keep(facts, vectors)
     return problems
@@ -217,7 +213,7 @@ def drop_part(store: Store, shard: Shard) -> None:
 def _small(shard: Shard, thumbnails: Path) -> Iterator[tuple[str, bytes]]:
     for digest in shard.files:
         path = thumbnail_path(thumbnails, digest)
-        if path.exists():
+        if is_kept(path):
             yield digest, path.read_bytes()
 
 

@@ -17,7 +17,7 @@ import msgspec
 
 from searchlab.cluster.storage import Store
 from searchlab.errors import DataError, NotFoundError
-from searchlab.files import sha256_of, sync_folder
+from searchlab.files import sha256_of, sync_file, sync_folder
 from searchlab.library.models import MODELS_FOLDER, model_files
 
 
@@ -90,6 +90,7 @@ def fetched_models(store: Store, snapshot_id: str, folder: Path) -> Iterator[Cal
             for path in new:
                 target = folder / path
                 target.parent.mkdir(parents=True, exist_ok=True)
+                sync_file(fetched / path)
                 (fetched / path).replace(target)
                 sync_folder(target.parent)
 

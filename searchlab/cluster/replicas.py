@@ -182,7 +182,11 @@ class ReplicatedShards(Shards):
             self._replicas[number].append(state)
         question.tried.append(state)
         question.n_open += 1
-        future = state.ask(method, question.arguments)
+        try:
+            future = state.ask(method, question.arguments)
+        except Exception as error:  # it is lost already
+            future = Future()
+            future.set_exception(error)
         pending[future] = number, state
         future.add_done_callback(lambda done: self._note(done, state, time.monotonic() - now))
         return True

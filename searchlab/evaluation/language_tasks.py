@@ -15,11 +15,11 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
-import uuid
+import zlib
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
-from contextlib import closing, suppress
-from dataclasses import asdict, dataclass
+from contextlib import closing, contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,9 +31,10 @@ from searchlab.evaluation.datasets import Dataset, LabelledQuery
 from searchlab.evaluation.file_names import result_stem
 from searchlab.evaluation.provenance.registry import code_of
 from searchlab.evaluation.query_answers import Answers, answer_queries, join_answers
-from searchlab.files import digest_of
+from searchlab.files import digest_of, write_once
 from searchlab.library.cache import ContentCache
 from searchlab.library.catalog import build_vectors
+from searchlab.library.databases import copy_database
 from searchlab.library.embed import PictureRunner
 from searchlab.library.library import Library, open_library
 from searchlab.models import load_model
@@ -67,6 +68,7 @@ class Searched:
         depth: Photos of each ranking.
         benchmark: Whose code it is, in `STUDIES`.
         code: `code_version` of that code; every node must have the same.
+        cache: A copy of the library's cache, where all nodes read it; set by `run_tasks`.
     """
 
     library: Path
@@ -76,6 +78,7 @@ class Searched:
     depth: int
     benchmark: str
     code: str
+    cache: Path = Path()
 
 
 @dataclass(frozen=True)
@@ -167,7 +170,8 @@ def run_tasks(
     try:
         with (
             progress.step("ranking", n_queries, unit="queries") as step,
-            closing(runner.run(answer_language, waiting, searched)) as run,
+            _copied_cache(searched, waiting[0].path.parent) as copied,
+            closing(runner.run(answer_language, waiting, replace(searched, cache=copied))) as run,
         ):
             for task, error in run:
                 if error is None and read_answers(task) is None:
@@ -205,7 +209,7 @@ def read_answers(task: LanguageTask) -> Answers | None:
             for query_id, ranked in values["run"].items()
         }
         answers = Answers(**values)
-    except (OSError, EOFError, ValueError, KeyError, TypeError):
+    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError):
         return None
     asked = {query.query_id for query in task.queries}
     return answers if answers.run.keys() == answers.seconds.keys() == asked else None
@@ -244,12 +248,19 @@ def drop_folder(tasks: Sequence[LanguageTask]) -> None:
             folder.rmdir()
 
 
+@contextmanager
+def _copied_cache(searched: Searched, folder: Path) -> Generator[Path, None, None]:
+    # SQLite's journal must not be shared between machines, and holds what was written last.
+    folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix="cache-", dir=folder) as own:
+        copied = Path(own) / "cache.db"
+        copy_database(searched.library / "cache.db", copied)
+        yield copied
+
+
 def _write_answers(task: LanguageTask, answers: Answers) -> None:
-    task.path.parent.mkdir(parents=True, exist_ok=True)
-    # A name of its own: the same task may run twice at once, where a node was believed dead.
-    unfinished = task.path.with_name(f"{task.path.name}.{uuid.uuid4().hex}.part")
-    unfinished.write_bytes(gzip.compress(json.dumps(asdict(answers)).encode(), mtime=0))
-    unfinished.replace(task.path)
+    # The same task may run twice at once, where a node was believed dead.
+    write_once(task.path, gzip.compress(json.dumps(asdict(answers)).encode(), mtime=0))
 
 
 @lru_cache(maxsize=1)
@@ -263,10 +274,9 @@ def _open_engine(searched: Searched, config: Config) -> SearchEngine:
         )
         raise MismatchError(msg)
     with TemporaryDirectory(prefix="searchlab-cache-") as folder:
-        # A copy, since SQLite's journal must not be shared between machines.
-        copied = Path(folder) / "cache.db"
-        shutil.copyfile(library.folder / "cache.db", copied)
-        with ContentCache(copied) as cache:
+        own = Path(folder) / "cache.db"  # even a reader writes beside it
+        shutil.copyfile(searched.cache, own)
+        with ContentCache(own) as cache:
             return library.engine_for(
                 config, withheld=searched.withheld, photo_ids=searched.photo_ids, cache=cache
             )

@@ -211,8 +211,13 @@ def _list_files(folder: Path) -> Iterator[Path]:
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    for place, folders, names in os.walk(folder):
-        folders.sort()
+    # A folder may lie elsewhere, on a larger disk; one that leads back to itself is read once.
+    seen = set()
+    for place, folders, names in os.walk(folder, followlinks=True):
+        seen.add(os.path.realpath(place))
+        folders[:] = [
+            name for name in sorted(folders) if os.path.realpath(Path(place) / name) not in seen
+        ]
         for name in sorted(names):
             yield (Path(place) / name).relative_to(folder)
 

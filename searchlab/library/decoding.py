@@ -13,6 +13,7 @@ from typing import Protocol, TypeAlias
 from PIL import Image
 
 from searchlab.errors import ImageError
+from searchlab.files import write_once
 from searchlab.library.cache import Facts
 from searchlab.photos.images.decode import (
     MAX_BYTES,
@@ -135,12 +136,8 @@ class Decoder:
 
     def _keep_thumbnail(self, digest: str, image: Image.Image) -> None:
         small = thumbnail_path(self.thumbnails, digest)
-        if small.exists():
-            return
-        small.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = small.with_suffix(".part")
-        unfinished.write_bytes(thumbnail(image, THUMBNAIL_SIDE, resize=self.resize))
-        unfinished.replace(small)
+        if not is_kept(small):
+            write_once(small, thumbnail(image, THUMBNAIL_SIDE, resize=self.resize))
 
 
 def thumbnail_path(folder: Path, digest: str) -> Path:
@@ -151,6 +148,14 @@ def thumbnail_path(folder: Path, digest: str) -> Path:
         digest: SHA-256 of the content, in hexadecimal.
     """
     return folder / digest[:2] / f"{digest[:32]}.webp"
+
+
+def is_kept(small: Path) -> bool:
+    """Tell whether a small picture is there; a power cut may have left an empty file."""
+    try:
+        return small.stat().st_size > 0
+    except FileNotFoundError:
+        return False
 
 
 def _content(digest: str, path: Path) -> bytes:

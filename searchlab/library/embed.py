@@ -23,6 +23,7 @@ from searchlab.library.decoding import (
     Decode,
     Decoded,
     Decoder,
+    is_kept,
     thumbnail_path,
 )
 from searchlab.library.decoding_ahead import decode_ahead
@@ -131,7 +132,7 @@ def find_unknown(
                 continue
             missing = [model for model, has in zip(models, known, strict=True) if digest not in has]
             small = thumbnail_path(thumbnails, digest)
-            if missing or digest not in facts or not small.exists():
+            if missing or digest not in facts or not is_kept(small):
                 todo[digest] = missing
     return todo, problems
 

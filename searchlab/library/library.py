@@ -41,7 +41,7 @@ from searchlab.files import write_atomically
 from searchlab.library.building import build_snapshot
 from searchlab.library.cache import ContentCache
 from searchlab.library.catalog import build_vectors
-from searchlab.library.decoding import thumbnail_path
+from searchlab.library.decoding import is_kept, thumbnail_path
 from searchlab.library.engines import Engines
 from searchlab.library.models import load_model_of
 from searchlab.library.roots import (
@@ -241,7 +241,7 @@ class Library:
     def thumbnail(self, photo: Photo) -> Path | None:
         """Find the small picture of a photo; None where there is none."""
         path = thumbnail_path(self.thumbnails, photo.sha256)
-        return path if photo.sha256 and path.exists() else None
+        return path if photo.sha256 and is_kept(path) else None
 
     def engine_for(
         self,

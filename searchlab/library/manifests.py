@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +11,7 @@ import msgspec
 
 from searchlab.config import Config
 from searchlab.errors import DataError, InputError
-from searchlab.files import sha256_of
+from searchlab.files import sha256_of, sync_file
 from searchlab.library.roots import Root
 
 FORMAT = 4
@@ -129,8 +128,7 @@ def check_file(path: Path, sealed: dict[str, Any], *, whole: bool) -> None:
 
 def seal(path: Path) -> dict[str, Any]:
     """Wait until a file is on the disk; returns its size and checksum."""
-    with path.open("rb+") as file:
-        os.fsync(file.fileno())
+    sync_file(path)
     return {"bytes": path.stat().st_size, "sha256": sha256_of(path)}
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from searchlab.config import Config
 from searchlab.errors import DataError, InputError, MissingExtraError, NotFoundError
+from searchlab.files import PARTIAL, is_abandoned
 from searchlab.library.catalog import documents, text_key
 from searchlab.library.library import Library
 from searchlab.library.manifests import read_manifest
@@ -47,8 +50,10 @@ def prune(library: Library) -> None:
         cache.prune(digests, digests | keys, model_ids if are_known else None)
         stems = {digest[:32] for digest in digests}
         for small in library.thumbnails.glob("*/*"):
-            if small.stem not in stems or small.suffix != ".webp":
-                small.unlink()
+            # Measuring another configuration makes small pictures without the writer's lock.
+            with suppress(FileNotFoundError):
+                if is_abandoned(small) or (small.suffix != PARTIAL and small.stem not in stems):
+                    small.unlink()
         for rendition in (library.folder / "renditions").glob("*/*/*"):
             if rendition.stem not in stems:
                 rendition.unlink(missing_ok=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
 import stat
 import threading
 import time
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from searchlab.errors import ImageError, NotFoundError
+from searchlab.files import is_abandoned, write_once
 from searchlab.library.decoding import THUMBNAIL_SIDE, thumbnail_path
 from searchlab.library.roots import Root
 from searchlab.photos.images.decode import MAX_BYTES, open_rgb, thumbnail
@@ -38,9 +38,7 @@ CHUNK: Final = 256 * 1024
 _KNOWN = 65_536
 # A file that was changed just now may be changed again without its times showing it.
 _SETTLED_NS = 2 * 10**9
-_PARTIAL = ".part"
 _WRITES_PER_SWEEP = 64
-_ABANDONED_S = 3_600
 _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -248,17 +246,7 @@ class RenditionFiles:
         return thumbnail_path(self._folder / size, photo.sha256)
 
     def _store(self, path: Path, encoded: bytes) -> None:
-        # A unique name, as another process may be making the same picture.
-        partial = path.with_name(f"{path.stem}-{secrets.token_hex(8)}{_PARTIAL}")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with partial.open("xb") as file:
-                file.write(encoded)
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
+        write_once(path, encoded, sync=True)
         with self._lock:
             is_sweep_due = self._writes % _WRITES_PER_SWEEP == 0
             self._writes += 1
@@ -271,7 +259,7 @@ class RenditionFiles:
         for place in self._folder.glob("*/*/*"):
             with suppress(OSError):
                 status = place.stat()
-                if place.suffix == _PARTIAL and time.time() - status.st_mtime > _ABANDONED_S:
+                if is_abandoned(place):
                     place.unlink()
                 else:
                     files.append((status.st_mtime, status.st_size, place))

@@ -138,6 +138,17 @@ def test_a_restored_library_answers_as_the_one_before_and_is_indexed_further(lib
     assert not [*library.folder.rglob("*.part")]
 
 
+def test_folders_that_lie_on_another_disk_are_in_a_backup(library, tmp_path):
+    elsewhere = tmp_path / "larger disk"
+    shutil.move(library.folder / "thumbnails", elsewhere)
+    (library.folder / "thumbnails").symlink_to(elsewhere)
+    (elsewhere / "round").symlink_to(library.folder)  # leads back, and is read once
+    thumbnail = library.search("red")[0].thumbnail.relative_to(library.folder)
+    back_up(library, tmp_path / "copy")
+    assert (tmp_path / "copy" / thumbnail).read_bytes() == (library.folder / thumbnail).read_bytes()
+    assert not (tmp_path / "copy" / "thumbnails" / "round").exists()
+
+
 def test_cursors_go_on_where_a_library_is_replaced(library, tmp_path):
     back_up(library, tmp_path / "copy")
     put(tmp_path, "a", "b", "c")

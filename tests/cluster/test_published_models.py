@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import os
 import re
+from pathlib import Path
 
 import pytest
 
@@ -94,8 +96,16 @@ def test_models_change_just_before_the_snapshot_does(library, pulled, store, mon
         seen.append((current_id(folder), (folder / FILES[0]).read_bytes()[:6], snapshot_id))
         put_in_force(folder, snapshot_id)
 
+    synced, fsync = [], os.fsync
+
+    def sync(handle):
+        synced.append(Path(f"/proc/self/fd/{handle}").readlink().name)
+        fsync(handle)
+
     monkeypatch.setattr(publishing, "put_in_force", look)
+    monkeypatch.setattr(os, "fsync", sync)
     pull(store, pulled)
+    assert {Path(name).name for name in FILES} <= set(synced)
     assert seen == [(first, b"second", second)]
     assert current_id(pulled.folder) == second
 

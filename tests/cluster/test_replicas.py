@@ -100,8 +100,20 @@ def test_the_bound_is_what_nineteen_of_twenty_answers_keep():
     assert shards.bound_s == 0.001
 
 
-def test_a_lost_replica_costs_nothing_where_there_is_another():
-    gone, there = failing(ConnectionError("gone")), answering("b")
+def refusing(error):
+    """A replica that cannot even be asked."""
+
+    def ask(_method, _arguments):
+        ask.n_asked += 1
+        raise error
+
+    ask.n_asked = 0
+    return ask
+
+
+@pytest.mark.parametrize("losing", [failing, refusing])
+def test_a_lost_replica_costs_nothing_where_there_is_another(losing):
+    gone, there = losing(ConnectionError("gone")), answering("b")
     shards = shards_of([gone, there], [answering("c")])
     for _ in range(8):
         assert [one[0] for one in shards.ask("index.best", {0: {}, 1: {}}).values()] == ["b", "c"]

@@ -3,6 +3,7 @@
 from collections import deque
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from searchlab.cluster.runners import LocalRunner, open_runner
@@ -14,6 +15,7 @@ from searchlab.evaluation.recommending import recommend
 from searchlab.evaluation.reporting.frontier import frontier_rows
 from searchlab.evaluation.reporting.reading import reading
 from searchlab.evaluation.results import SHARED
+from searchlab.library.cache import ContentCache
 from searchlab.progress import Progress
 from tests.support import experiment_world
 from tests.support.experiment_world import EXACT, GRAPH, shades
@@ -148,14 +150,38 @@ def test_other_code_does_everything_again(experiment, monkeypatch):
     assert not list(experiment.out.rglob("*.gz"))[2:]  # the two rankings: what was left is gone
 
 
-def test_a_damaged_file_is_made_again(experiment):
+def with_a_bit_turned(content):
+    return bytes([*content[:14], content[14] ^ 0xFF, *content[15:]])
+
+
+@pytest.mark.parametrize("damage", [lambda content: content[:40], with_a_bit_turned])
+def test_a_damaged_file_is_made_again(experiment, damage):
     with pytest.raises(KeyboardInterrupt):
         experiment.run(runner=Noting(most=1))
     for path in experiment.out.rglob("parts/*.gz"):
-        path.write_bytes(path.read_bytes()[:40])
+        path.write_bytes(damage(path.read_bytes()))
     rest = Noting()
     experiment.run(runner=rest)
     assert len(rest.names) == 4
+
+
+def test_workers_find_what_was_embedded_last_though_the_cache_is_open_elsewhere(
+    experiment, library
+):
+    class Looking(Noting):
+        def run(self, function, waiting, searched):
+            with ContentCache(searched.cache) as cache:
+                self.known = cache.known_vectors("m", ["k"])
+            yield from super().run(function, waiting, searched)
+
+    looking = Looking()
+    with ContentCache(library.folder / "cache.db") as held:
+        assert not held.known_vectors("m", ["k"])
+        with library.cache() as cache:
+            cache.keep(vectors=[("m", ["k"], np.zeros((1, 8), np.float32))])
+        experiment.run(runner=looking)
+    assert looking.known == {"k"}
+    assert not list(experiment.out.rglob("parts"))
 
 
 def test_an_error_is_told_with_the_name_of_its_task_and_the_others_are_kept(experiment):

@@ -82,9 +82,13 @@ def test_a_lost_thumbnail_is_made_anew_without_embedding(put, embed, tmp_path):
     digest, path = put("a.png", picture("red"))
     embed([(digest, path)], model)
     small = thumbnail_path(tmp_path / "small", digest)
+    content = small.read_bytes()
     small.unlink()
     embed([(digest, path)], model)
-    assert small.exists()
+    assert small.read_bytes() == content
+    small.write_bytes(b"")  # what a power cut may leave of it
+    embed([(digest, path)], model)
+    assert small.read_bytes() == content
     assert len(model.seen) == 1
 
 

@@ -1,6 +1,7 @@
 """A library's own folder: made, opened, refused, pruned."""
 
 import json
+import os
 import re
 import shutil
 
@@ -141,6 +142,19 @@ def test_pruning_drops_what_no_state_has_and_costs_no_embedding(
     put("0.png", 0)
     index()
     assert sum(embedded) == count + 1
+
+
+def test_pruning_leaves_small_pictures_that_are_being_written(put, index, library):
+    put("a.png", 1)
+    index()
+    folder = library.thumbnails / "ab"
+    folder.mkdir(exist_ok=True)
+    fresh, left = folder / "fresh.part", folder / "left.part"
+    for path in (fresh, left):
+        path.write_bytes(b"RI")
+    os.utime(left, (0, 0))
+    prune(library)
+    assert [path.name for path in folder.glob("*.part")] == ["fresh.part"]
 
 
 def test_pruning_keeps_what_an_older_kept_state_has(put, index, library, photos):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from searchlab.config import Config
-from searchlab.files import write_atomically
+from searchlab.files import write_atomically, write_once
 from searchlab.library import snapshots
 from searchlab.library.manifests import read_manifest, read_roots
 from searchlab.library.retention import KEPT
@@ -175,13 +175,14 @@ def test_an_atomic_write_goes_over_the_leftover_of_a_killed_one(tmp_path):
     assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [("file", b"new")]
 
 
-def test_several_may_write_one_file_at_once(tmp_path):
+@pytest.mark.parametrize("write_file", [write_atomically, write_once])
+def test_several_may_write_one_file_at_once(tmp_path, write_file):
     path, wrong = tmp_path / "file", []
 
     def write(content):
         for _ in range(60):
             try:
-                write_atomically(path, content)
+                write_file(path, content)
                 found = path.read_bytes()
                 wrong.extend([found] * (found not in contents))
             except OSError as error:

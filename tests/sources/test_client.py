@@ -1,6 +1,7 @@
 """The polite client, against a stand-in for a library's API on this machine."""
 
 import email.utils
+import time
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
@@ -100,9 +101,24 @@ def test_a_missing_key_is_told_before_anything_is_asked(make_api, server):
         make_api(secret="a\nb")
 
 
+@pytest.fixture
+def in_new_york(monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "America/New_York")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("in_new_york")
 @pytest.mark.parametrize(
     ("retry_after", "waited"),
-    [("7", 7.0), (email.utils.formatdate(NOW + 30, usegmt=True), 30.0), ("soon", 2.0)],
+    [
+        ("7", 7.0),
+        (email.utils.formatdate(NOW + 30, usegmt=True), 30.0),
+        (time.asctime(time.gmtime(NOW + 30)), 30.0),  # without a zone, and still not local time
+        ("soon", 2.0),
+    ],
 )
 def test_retry_after_is_obeyed_as_seconds_and_as_a_date(make_api, server, retry_after, waited):
     api, waits = make_api()
@@ -153,10 +169,13 @@ def test_failures_of_the_server_are_tried_again_but_not_for_ever(make_api, serve
     server.says({"ok": 1})
     assert api.answer(ApiRequest(f"{server.url}/x")) == {"ok": 1}
     assert waits[:1] == [2.0]
-    for _ in range(5):
-        server.says({}, status=500)
-    with pytest.raises(SearchlabError, match="answered 500 5 times"):
-        api.answer(ApiRequest(f"{server.url}/y"))
+    for status in (500, 429):
+        waits.clear()
+        for _ in range(5):
+            server.says({}, status=status)
+        with pytest.raises(SearchlabError, match=f"answered {status} 5 times"):
+            api.answer(ApiRequest(f"{server.url}/y"))
+        assert waits[-4:] == [2.0, 4.0, 8.0, 16.0]  # and none for a sixth attempt
 
 
 @pytest.mark.parametrize("status", [401, 403])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from searchlab.config.calibration import Curve
+from searchlab.errors import InputError
 from searchlab.models.adapted import Head
 from searchlab.models.protocol import unit_rows
 from searchlab.training.adapt.head_training import Trainer, TrainingSettings, _forward, contrast
@@ -53,6 +54,12 @@ def test_parts_share_no_photo_and_lose_none():
         np.testing.assert_array_equal(
             part.texts[part.owners == 1], pairs.texts[3 * row : 3 * row + 3]
         )
+
+
+@pytest.mark.parametrize("hard", [-0.1, 0.51, 1.0])
+def test_a_hard_photo_is_drawn_for_one_that_is_not(hard):
+    with pytest.raises(InputError, match="hard must lie between 0 and"):
+        TrainingSettings(hard=hard)
 
 
 def test_ranks_are_those_of_a_plain_loop():

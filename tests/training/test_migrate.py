@@ -28,7 +28,7 @@ from searchlab.training.migrate.maps import (
     neighbour_recall,
     refit,
 )
-from searchlab.training.migrate.migration import _calibration, migrate
+from searchlab.training.migrate.migration import _calibration, _embed_sample, migrate
 
 pytestmark = pytest.mark.slow
 
@@ -224,6 +224,10 @@ def test_what_cannot_be_migrated_is_refused(library, tmp_path):
         migrate(library, OLD, NEW, sample=99)
     with pytest.raises(NotFoundError, match="must hold photos"):
         migrate(create_library(tmp_path / "empty"), OLD, NEW)
+    digests = [f"{number % 60:064x}" for number in range(120)]  # each photo under two ids
+    twice = SimpleNamespace(table=SimpleNamespace(texts=lambda _name: ["x.jpg"] * 120))
+    with pytest.raises(InputError, match="at least 100 photos, got 60"):
+        _embed_sample(twice, digests, 2_000, load_model(NEW), None, None, None)
     report = migrate(library, OLD, NEW, sample=120)
     with pytest.raises(InputError, match="embeds pictures itself"):
         migrate(library, report.model, report.model)

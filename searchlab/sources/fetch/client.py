@@ -9,6 +9,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Mapping
+from datetime import UTC
 from pathlib import Path
 from typing import Any, Final
 
@@ -147,14 +148,17 @@ class PoliteClient:
             is_quota_used_up = _number(response.headers, _REMAINING) == 0
             if status == 200:
                 return body
+            may_try_again = attempt < _ATTEMPTS
             if status in (429, 503) or (status == 403 and is_quota_used_up):
-                self.wait(response, attempt)
+                if may_try_again:
+                    self.wait(response, attempt)
             elif status in (401, 403):
                 variable = self.source.key.variable if self.source.key else "the key"
                 msg = f"{self.source.title} refuses the key ({status}); check {variable} or --key"
                 raise InputError(msg)
             elif status >= 500:
-                self._try_again(f"{self.source.title} answered {status}", attempt)
+                if may_try_again:
+                    self._try_again(f"{self.source.title} answered {status}", attempt)
             else:
                 msg = f"{self.source.title} answered {status} to {api_request.url}"
                 raise NotFoundError(msg)
@@ -237,6 +241,9 @@ def _retry_after(response: httpx.Response, now: float) -> float | None:
     if re.fullmatch(r"\d{1,12}", wait):
         return float(wait)
     try:
-        return max(0.0, email.utils.parsedate_to_datetime(wait).timestamp() - now)
+        until = email.utils.parsedate_to_datetime(wait)
+        if until.tzinfo is None:  # the oldest of the three forms does not name it
+            until = until.replace(tzinfo=UTC)
+        return max(0.0, until.timestamp() - now)
     except (TypeError, ValueError, OverflowError):
         return None

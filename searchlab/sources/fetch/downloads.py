@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 import time
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from urllib.parse import urljoin
 import httpx
 
 from searchlab.errors import InputError
+from searchlab.files import PARTIAL
 from searchlab.photos.images.decode import MAX_BYTES
 from searchlab.photos.images.headers import FORMATS, sniff
 from searchlab.photos.photo import web_url
@@ -128,11 +128,10 @@ def _store_picture(
     if length.isdigit() and int(length[:20]) > limits.max_bytes:
         raise InputError(_large(limits))
     folder.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=folder, prefix=".", suffix=".part")
-    unfinished = Path(name)
+    unfinished = folder / f".{uuid.uuid4().hex}{PARTIAL}"
     try:
         digest, head, n_bytes = hashlib.sha256(), b"", 0
-        with os.fdopen(handle, "wb") as file:
+        with unfinished.open("xb") as file:
             for chunk in response.iter_raw():
                 n_bytes += len(chunk)
                 if n_bytes > limits.max_bytes:

@@ -31,6 +31,7 @@ from searchlab.sources.picture_store import PictureStore
 from searchlab.sources.record import SourceRecord
 from searchlab.sources.source import Source
 
+_ATTEMPTS = 3
 _NEAREST = ("regular", "large", "small", "full", "thumb")
 
 
@@ -227,11 +228,12 @@ def _links(record: SourceRecord, size: str | None) -> list[str]:
 def _download(
     api: PoliteClient, pictures: httpx.Client, url: str, folder: Path, limits: Limits | None
 ) -> Path:
-    for attempt in range(1, 4):
+    for attempt in range(1, _ATTEMPTS + 1):
         try:
             return download(pictures, url, folder, limits=limits)
         except RetryLaterError as error:
-            api.wait(error.response, attempt)
+            if attempt < _ATTEMPTS:
+                api.wait(error.response, attempt)
     msg = "the server keeps asking to come back later"
     raise InputError(msg)
 

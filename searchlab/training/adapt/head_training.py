@@ -21,6 +21,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from searchlab.errors import InputError
 from searchlab.files import write_atomically
 from searchlab.models.adapted import Head
 from searchlab.models.protocol import Embeddings
@@ -41,7 +42,7 @@ class TrainingSettings:
         rounds: Parts of the training; after each one the held-out photos are searched.
         batch: Photos per step.
         captions: Captions of each photo per step.
-        hard: Share of a batch, 0 to 1, drawn because the photos look like others in it.
+        hard: Share of a batch, 0 to 0.5, drawn because the photos look like others in it.
         learning_rate: The highest rate; it rises to it at first, then falls along a cosine.
         average: Share of the running average that a step leaves as it is, 0 to 1.
         patience: Training stops after so many rounds without a better one.
@@ -58,6 +59,16 @@ class TrainingSettings:
     patience: int = 10
     scale: float = 20.0
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the share of hard photos: each is drawn for one that is not.
+
+        Raises:
+            InputError: It is out of range.
+        """
+        if not 0 <= self.hard <= 0.5:
+            msg = f"hard must lie between 0 and 0.5, got {self.hard}"
+            raise InputError(msg)
 
     def steps(self, n_photos: int) -> int:
         """Return the steps in a round: enough for small sets, no more than large ones need."""

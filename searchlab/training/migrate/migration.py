@@ -259,13 +259,13 @@ def _embed_sample(
         Rows of the sampled photos in the order drawn, how many were embedded now, and the photos
         that cannot be read.
     """
-    if sample < MIN_SAMPLE or len(digests) < MIN_SAMPLE:
+    files = dict(zip(digests, map(Path, snapshot.table.texts("file")), strict=True))
+    if min(sample, len(files)) < MIN_SAMPLE:
         msg = (
-            f"a sample must have at least {MIN_SAMPLE} photos, got {min(sample, len(digests))}; "
+            f"a sample must have at least {MIN_SAMPLE} photos, got {min(sample, len(files))}; "
             f"embed all photos with `searchlab index --model {shell_word(model.name)}`"
         )
         raise InputError(msg)
-    files = dict(zip(digests, map(Path, snapshot.table.texts("file")), strict=True))
     sampled = sorted(files, key=_random_key)[:sample]
     known = cache.known_vectors(model.model_id, sampled)
     todo = {digest: files[digest] for digest in sampled if digest not in known}
@@ -275,9 +275,11 @@ def _embed_sample(
     order = [digest for digest in sampled if digest in embedded]
     if len(order) < MIN_SAMPLE:
         msg = (
-            f"a sample must have at least {MIN_SAMPLE} photos that can be read, got {len(order)}, "
-            f"and {len(problems)} that cannot, such as {problems[0].where}: {problems[0].reason}"
+            f"a sample must have at least {MIN_SAMPLE} photos that the model embeds, got "
+            f"{len(order)}, and {len(problems)} that cannot be read"
         )
+        if problems:
+            msg += f", such as {problems[0].where}: {problems[0].reason}"
         raise InputError(msg)
     row_of = {digest: row for row, digest in enumerate(digests)}
     rows = np.array([row_of[digest] for digest in order], dtype=np.int64)
