@@ -36,7 +36,7 @@ _REFUSED = {
 }
 _REASONS = (
     "color_name and color_hex cannot be combined, got ",
-    "a query must have a text, an image, a photo_id or a filter, got none of them",
+    "a search must have q or a filter, got neither",
     "a search must bring either the part image or photo_id, got ",
     "source must be one of ",
     "license_type must be one of ",

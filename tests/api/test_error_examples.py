@@ -53,6 +53,7 @@ def check(answer, code):
 @pytest.mark.parametrize(
     ("code", "method", "path", "sent"),
     [
+        ("BAD_REQUEST", "GET", "/usage", {"headers": {"host": ""}}),
         ("METHOD_NOT_ALLOWED", "PUT", "/usage", {}),
         ("NOT_FOUND", "GET", "/photos/abc", {}),
         ("PAYLOAD_TOO_LARGE", "POST", "/search/photos", {"files": {"image": b"x" * 21 * 2**20}}),

@@ -135,6 +135,17 @@ def test_what_is_too_long_is_told_so(api, length):
         check_too_long(answer(api, head(api, b"GET", USAGE, extra + b"\r\n")), 431)
 
 
+@pytest.mark.parametrize("line", [b"", b"Host:\r\n", b"Host: \r\n"])
+def test_http_1_1_without_a_host_is_refused(api, line):
+    """The server below puts an empty header where there was none."""
+    request = head(api, b"GET", USAGE).replace(b"Host: a\r\n", line)
+    response = answer(api, request)
+    check_failure(response, 400, "BAD_REQUEST")
+    assert "one header Host, got none" in response.json()["error"]["message"]
+    older = request.replace(b" HTTP/1.1", b" HTTP/1.0")
+    check_success(answer(api, older))
+
+
 @pytest.mark.parametrize(
     "host",
     [b"", b"evil.example", b"a b", b"<script>", b"a:99999999", b"[::1", b"\xff", b"a@b/c?d#e"],

@@ -173,6 +173,9 @@ def test_who_has_it_already_gets_no_body(served, size):
         assert again.headers["etag"] == first.headers["etag"]
         assert again.headers["cache-control"] == FOREVER
     assert served.anonymous.get(url, headers={"if-none-match": '"x"'}).status_code == 200
+    for tags in (['"x"', first.headers["etag"]], [first.headers["etag"], '"x"']):
+        lines = [("if-none-match", tag) for tag in tags]  # together a list
+        assert served.anonymous.get(url, headers=lines).status_code == 304
 
 
 def test_every_size_and_photo_has_a_tag_of_its_own(served):

@@ -13,6 +13,10 @@ from searchlab.api.http.sends import Sends
     [
         (None, None),
         ("bytes=0-9", range(10)),
+        ("BYTES= 0-9 ", range(10)),
+        ("bytes=1 0-20", None),
+        ("byt es=0-9", None),
+        ("bytes=0 -9", None),
         ("bytes=90-", range(90, 100)),
         ("bytes=-5", range(95, 100)),
         ("bytes=-500", range(100)),

@@ -44,6 +44,13 @@ def test_the_first_response_is_replayed(api, key):
     assert collections(api) == before + 1
 
 
+def test_two_keys_are_refused_and_nothing_is_done(api, key):
+    before = collections(api)
+    headers = [("idempotency-key", key), ("idempotency-key", str(uuid.uuid4()))]
+    check_invalid(api.http.post("/collections", json={"name": "twice"}, headers=headers))
+    assert collections(api) == before
+
+
 def test_without_the_header_the_action_is_done_again(api):
     first = api.post("/collections", {"name": "x"}).json()["data"]["id"]
     assert api.post("/collections", {"name": "x"}).json()["data"]["id"] != first

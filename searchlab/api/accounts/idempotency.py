@@ -53,10 +53,14 @@ async def claim(request: Request[Any, Any, Any], content: bytes) -> AsyncIterato
         Invalid: The key is malformed, or was used with another request before.
         InFlightError: The first request with this key is not answered yet.
     """
-    key = request.headers.get(IDEMPOTENCY_KEY)
-    if key is None:
+    keys = request.headers.getall(IDEMPOTENCY_KEY, [])
+    if not keys:
         yield RequestClaim(None, lambda _status, _body: None)
         return
+    if len(keys) > 1:
+        msg = f"{IDEMPOTENCY_KEY} must be given once, got {len(keys)} times"
+        raise invalid(("header", IDEMPOTENCY_KEY), msg, "idempotency_key")
+    (key,) = keys
     if not _KEY.fullmatch(key):
         msg = f"{IDEMPOTENCY_KEY} must be 1 to 255 visible ASCII characters, got {quote(key)}"
         raise invalid(("header", IDEMPOTENCY_KEY), msg, "idempotency_key")

@@ -24,6 +24,10 @@ _OF_EVERY_OPERATION = (
     "OVERLOADED",
 )
 _REQUEST_ID = "0b6c8a52-3f1d-4f6e-9c0a-7d2e5b8f4a13"
+_DETAILS: dict[str, dict[str, Any]] = {
+    "INVALID_FIELDS": {"accepted": ["photo_id", "source_photo_id", "image_url"]},
+    "QUOTA_EXCEEDED": {"plan": "free", "limit": 5000},
+}
 _META = {"request_id": _REQUEST_ID, "took_ms": 1.4}
 
 
@@ -33,7 +37,11 @@ def _header(description: str, example: str | int, **schema: Any) -> dict[str, An
 
 
 HEADERS: dict[str, Any] = {
-    "X-Request-Id": _header("`meta.request_id`.", _REQUEST_ID, format="uuid"),
+    "X-Request-Id": _header(
+        "`meta.request_id`; an answer that is sent again has the one of the first request there.",
+        _REQUEST_ID,
+        format="uuid",
+    ),
     "RateLimit-Policy": _header(
         "How many requests the key may send at once, and how many searches the account has a "
         "month.",
@@ -156,7 +164,11 @@ def _describe_failure(kinds: list[Kind]) -> dict[str, Any]:
                 "success": False,
                 "data": None,
                 "meta": _META,
-                "error": {"code": kind.code, "message": kind.example, "details": {}},
+                "error": {
+                    "code": kind.code,
+                    "message": kind.example,
+                    "details": _DETAILS.get(kind.code, {}),
+                },
                 "pagination": None,
             },
         }

@@ -14,8 +14,15 @@ from searchlab.photos.photo import URL_SIZES
 _TAGS = ["Service"]
 _OPEN: list[Any] = []
 _REQUEST_ID = {"X-Request-Id": {"$ref": "#/components/headers/X-Request-Id"}}
-_NOT_FOUND = {"$ref": "#/components/responses/NOT_FOUND"}
-_OVERLOADED = {"$ref": "#/components/responses/OVERLOADED"}
+_FAILURES = {
+    "400": "BAD_REQUEST",
+    "404": "NOT_FOUND",
+    "414": "URI_TOO_LONG",
+    "431": "HEADERS_TOO_LARGE",
+    "500": "INTERNAL_ERROR",
+    "503": "OVERLOADED",
+}
+_OF_ALL = ("400", "414", "431", "500")
 _HEALTHY = Health(
     status="ok",
     ready=True,
@@ -34,14 +41,28 @@ _NOT_READY = msgspec.structs.replace(
 _PICTURES = ("image/jpeg", "image/png", "image/webp", "image/avif", "image/gif", "image/tiff")
 
 
-def _describe_picture(description: str) -> dict[str, Any]:
+def _describe_failures(*more: str) -> dict[str, Any]:
+    statuses = (*_OF_ALL, *more)
+    return {
+        status: {"$ref": f"#/components/responses/{code}"}
+        for status, code in _FAILURES.items()
+        if status in statuses
+    }
+
+
+def _header(description: str) -> dict[str, Any]:
+    return {"description": description, "schema": {"type": "string"}}
+
+
+def _describe_picture(description: str, **more: dict[str, Any]) -> dict[str, Any]:
+    headers = {
+        "ETag": _header("Tag of the picture's bytes; strong."),
+        "Cache-Control": {"$ref": "#/components/headers/Cache-Control"},
+        "Accept-Ranges": _header("`bytes`."),
+    }
     return {
         "description": description,
-        "headers": _REQUEST_ID
-        | {
-            "ETag": {"$ref": "#/components/headers/ETag"},
-            "Cache-Control": {"$ref": "#/components/headers/Cache-Control"},
-        },
+        "headers": _REQUEST_ID | headers | more,
         "content": {kind: {} for kind in _PICTURES},
     }
 
@@ -67,7 +88,8 @@ def _describe_state(
                     },
                 }
                 for status, description, example in answers
-            },
+            }
+            | _describe_failures(),
         }
     }
 
@@ -112,15 +134,24 @@ SERVICE_PATHS: dict[str, Any] = {
                     "schema": {"type": "string"},
                     "example": "bytes=0-1023",
                 },
+                {
+                    "name": "If-Range",
+                    "in": "header",
+                    "description": "Tag of the picture that the part is for; of another one, the "
+                    "whole is sent.",
+                    "schema": {"type": "string"},
+                },
             ],
             "responses": {
                 "200": _describe_picture("The picture."),
-                "206": _describe_picture("The part that `Range` asks for."),
+                "206": _describe_picture(
+                    "The part that `Range` asks for.",
+                    **{"Content-Range": _header("Which bytes, and of how many.")},
+                ),
                 "304": {"description": "The earlier picture is still up to date; no body."},
-                "404": _NOT_FOUND,
                 "416": {"description": "The picture is shorter than `Range` asks for."},
-                "503": _OVERLOADED,
-            },
+            }
+            | _describe_failures("404", "503"),
         }
     },
     "/health": _describe_state(
@@ -144,7 +175,8 @@ SERVICE_PATHS: dict[str, Any] = {
                     "headers": _REQUEST_ID,
                     "content": {"text/plain": {"schema": {"type": "string"}}},
                 }
-            },
+            }
+            | _describe_failures(),
         }
     },
 }

@@ -17,19 +17,17 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from litestar import Request, Response, get
-from litestar.datastructures import CacheControlHeader
 from litestar.enums import MediaType
 from litestar.response import Redirect
-from litestar.static_files import create_static_files_router
 from markupsafe import Markup, escape
 
-from searchlab import __version__
 from searchlab.api.docs.mcp_clients import list_clients
 from searchlab.api.docs.openapi import EncodedDocument, build_document
 from searchlab.api.docs.promises import PROMISES
 from searchlab.api.docs.reading import read_document, read_schemas
 from searchlab.api.docs.security import NOT_PROMISED, PEOPLE
 from searchlab.api.http.context import context_of
+from searchlab.api.http.static_files import hash_files, serve_files
 from searchlab.api.mcp.catalog import TOOLS
 from searchlab.api.mcp.routes import is_installed
 from searchlab.api.oauth.scopes import SCOPES
@@ -37,6 +35,7 @@ from searchlab.api.settings import MCP_PATH
 from searchlab.api.wire.errors import KINDS, Kind
 
 STATIC = Path(__file__).with_name("static")
+_ASSETS = f"docs/static/{hash_files(STATIC)}"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' http: https: data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -53,7 +52,8 @@ _INVALID = Kind(
 )
 # The HTTP server refuses these before our code runs.
 _WITHOUT_BODY = (
-    (431, "The request line and the headers have more than 64 KiB together."),
+    (431, "The request line and the headers have some 128 KiB or more together."),
+    (414, "The path and the query have 64 KiB or more."),
     (431, "There are more than 100 headers, of any size."),
     (400, "The request line or a header cannot be read as HTTP at all."),
 )
@@ -131,7 +131,7 @@ def _render(name: str, *, root: str, **shown: Any) -> str:
         "breakable": _mark_breaks,
         "link_schemas": _link_schemas,
     }
-    assets = f"{root}docs/static/{__version__}"
+    assets = f"{root}{_ASSETS}"
     return templates.get_template(f"{name}.html").render(root=root, assets=assets, **shown)
 
 
@@ -191,7 +191,5 @@ def security() -> Response[str]:
     return _answer_page(render_page("security"))
 
 
-_ASSETS = create_static_files_router(
-    f"/docs/static/{__version__}", [STATIC], cache_control=CacheControlHeader(max_age=3600)
-)
-ROUTES: list[Any] = [openapi_document, reference, errors, tools, security, _ASSETS]
+_FILES = serve_files(f"/{_ASSETS}", STATIC)
+ROUTES: list[Any] = [openapi_document, reference, errors, tools, security, _FILES]

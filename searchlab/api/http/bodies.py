@@ -82,7 +82,7 @@ class IncomingBody:
             raise self._too_large()
 
     def _too_large(self) -> HttpProblem:
-        msg = f"the body must have at most {self._max_bytes:,} bytes, got more; scale it down"
+        msg = f"the body must have at most {self._max_bytes:,} bytes, got more"
         return HttpProblem(msg, "PAYLOAD_TOO_LARGE")
 
     async def chunks(self) -> AsyncIterator[bytes]:

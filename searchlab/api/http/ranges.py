@@ -15,7 +15,7 @@ from searchlab.library.renditions import CHUNK, RenditionSource
 
 # A client that takes a piece no faster than this is given up: it holds a file and memory.
 _TAKEN_S: Final = 30.0
-_RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})", re.ASCII)
+_RANGE = re.compile(r"bytes=[ \t]*([0-9]{0,18})-([0-9]{0,18})", re.ASCII | re.IGNORECASE)
 
 
 class PieceReader(Protocol):
@@ -36,8 +36,8 @@ def parse_range(header: str | None, size: int) -> range | None:
         The offsets, an empty range if the file is too short; None for the whole file, also when the
         header is not understood.
     """
-    match = _RANGE.fullmatch(header.replace(" ", "")) if header else None
-    if match is None or match[0] == "bytes=-":
+    match = _RANGE.fullmatch(header.strip()) if header else None
+    if match is None or not (match[1] or match[2]):
         return None
     if not match[1]:
         return range(max(0, size - int(match[2])), size)

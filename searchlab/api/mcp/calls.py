@@ -70,17 +70,18 @@ def picture_body(picture: bytes) -> TypedBody:
     return TypedBody(content, f"multipart/form-data; boundary={boundary}")
 
 
-def path_of(*parts: str | int) -> str:
+def path_of(*parts: str | float) -> str:
     """Join the parts of an operation's path, each of which stays one part.
 
     Raises:
         Invalid: A part has a slash, or is empty.
     """
-    for part in map(str, parts):
+    texts = [_write(part) for part in parts]
+    for part in texts:
         if not part or "/" in part:
             msg = f"an identifier must be one that an answer has shown, got {quote(part)}"
             raise invalid(("arguments",), msg, "identifier")
-    return "/".join(["/api/v1", *map(str, parts)])
+    return "/".join(["/api/v1", *texts])
 
 
 class Calls:
@@ -233,4 +234,6 @@ def query_of(arguments: Mapping[str, Any], names: Iterable[str]) -> list[tuple[s
 def _write(value: str | float | bool) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # JSON has one kind of numbers
     return value if isinstance(value, str) else repr(value)

@@ -88,7 +88,9 @@ def read_asked(parameters: Mapping[str, str], resource: str) -> Asked:
     for name, error in _REFUSED.items():
         if name in parameters:
             raise OAuthProblem(error, f"{name} must not come, got it")
-    if parameters.get("response_type") != "code":
+    if not parameters.get("response_type"):
+        raise OAuthProblem(RefusalCode.INVALID_REQUEST, "response_type must be 'code', got none")
+    if parameters["response_type"] != "code":
         raise OAuthProblem(RefusalCode.UNSUPPORTED_RESPONSE_TYPE, "response_type must be 'code'")
     if parameters.get("response_mode", "query") != "query":
         raise OAuthProblem(RefusalCode.INVALID_REQUEST, "response_mode must be 'query'")

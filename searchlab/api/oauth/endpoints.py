@@ -68,8 +68,8 @@ async def give_tokens(request: AnyRequest) -> Response[bytes]:
     elif kind == "refresh_token":
         issued = await _refresh(request, form, resource)
     else:
-        msg = "grant_type must be authorization_code or refresh_token"
-        raise OAuthProblem(RefusalCode.UNSUPPORTED_GRANT_TYPE, msg)
+        refusal = RefusalCode.UNSUPPORTED_GRANT_TYPE if kind else RefusalCode.INVALID_REQUEST
+        raise OAuthProblem(refusal, "grant_type must be authorization_code or refresh_token")
     if issued is None:
         _count_failure(request)
         what = "code" if kind == "authorization_code" else "refresh_token"

@@ -16,6 +16,7 @@ from searchlab.errors import InputError, quote
 
 MAX_URIS: Final = 10
 MAX_LENGTH: Final = 1_000
+_MAX_PORT: Final = 65_535
 _PATH = r"(?P<path>(?:/[A-Za-z0-9\-._~!$&'()*+,;=:@%/]*)?(?:\?[A-Za-z0-9\-._~!$&'()*+,;=:@%/?]*)?)"
 _LABEL = r"(?!-)[A-Za-z0-9\-]{1,63}(?<!-)"
 _WEB = re.compile(rf"https://(?P<host>{_LABEL}(?:\.{_LABEL})*)(?P<port>:[0-9]{{1,5}})?{_PATH}")
@@ -34,7 +35,7 @@ def check_redirect_uri(uri: str) -> str:
         InputError: It is none of https, of this machine by http, or of an app's own scheme; or it
             has a fragment, a name and password, or characters that belong in no address.
     """
-    if len(uri) <= MAX_LENGTH and (_WEB.fullmatch(uri) or is_loopback(uri) or _is_of_app(uri)):
+    if len(uri) <= MAX_LENGTH and (_is_web(uri) or _is_of_app(uri)):
         return uri
     msg = (
         "a redirect address must be like https://app.example/callback, http://127.0.0.1/callback "
@@ -89,6 +90,11 @@ def add_parameters(uri: str, parameters: Mapping[str, str]) -> str:
     """Append parameters to a redirect address, those that are empty left out."""
     query = urlencode({n: v for n, v in parameters.items() if v}, quote_via=quote_plus)
     return f"{uri}{'&' if '?' in uri else '?'}{query}"
+
+
+def _is_web(uri: str) -> bool:
+    match = _WEB.fullmatch(uri) or _LOOPBACK.fullmatch(uri)
+    return match is not None and int((match["port"] or ":0")[1:]) <= _MAX_PORT
 
 
 def _is_of_app(uri: str) -> bool:

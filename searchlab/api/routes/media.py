@@ -50,7 +50,7 @@ async def send_picture(request: Request[Any, Any, Any]) -> ASGIApp:
     versioned = f"v={version_of(photo)}".encode() in request.scope["query_string"].split(b"&")
     tag = f'"{photo.sha256}-{renditions.variant(photo, size)}"'
     headers = {"ETag": tag, "Cache-Control": FOREVER if versioned else FOR_A_WHILE}
-    if names_tag(request.headers.get("if-none-match"), tag):
+    if names_tag(request, tag):
         return PictureAnswer(renditions, None, headers=headers, sends=sends)
     source = await renditions.open(photo, size)
     kind = TYPES.get(source.kind)

@@ -17,7 +17,7 @@ from searchlab.api.http.uploads import hash_picture, read_picture
 from searchlab.api.searches import FirstPage, cap_similar
 from searchlab.api.snapshots.live_library import ServedSnapshot
 from searchlab.api.wire.envelope import JsonAnswer, enclose_parts
-from searchlab.api.wire.errors import Invalid
+from searchlab.api.wire.errors import Invalid, invalid
 from searchlab.api.wire.operations import Operation
 from searchlab.api.wire.parameters import read, select_fields
 from searchlab.api.wire.requests import Conditions, ImageSearch, NextPage, Similar, TextSearch
@@ -115,9 +115,15 @@ async def search_by_text(request: AnyRequest) -> Response[bytes]:
 
 def _read_text_search(request: AnyRequest) -> FirstPage:
     parameters = read(TextSearch, request)
+    conditions = _make_filter(parameters)
+    if parameters.q is None and conditions.is_empty:
+        msg = "a search must have q or a filter, got neither"
+        if "photo_id" in request.query_params:
+            msg += "; POST searches by photo_id"
+        raise invalid(("query", "q"), msg)
     query = Query(
         text=parameters.q,
-        filter=_make_filter(parameters),
+        filter=conditions,
         sort_by=parameters.sort_by,
         score_threshold=_threshold(parameters),
         limit=parameters.limit,

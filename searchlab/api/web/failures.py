@@ -60,7 +60,7 @@ _TITLES: Final = {
     409: "This was done already",
     410: "This search has grown old",
     413: "This is too large",
-    415: "This is no picture that can be read",
+    415: "This is of a kind that cannot be read",
     422: "Something in this address does not fit",
     429: "That was a lot at once",
     500: "Something broke on our side",

@@ -12,8 +12,7 @@ from litestar.enums import MediaType
 from searchlab.api.routes.facets import Suggest, photographers_of, suggest
 from searchlab.api.snapshots.live_library import ServedSnapshot
 from searchlab.api.web.templates import page_headers
-from searchlab.api.web.visitor import visitor_of
-from searchlab.api.wire.errors import HttpProblem
+from searchlab.api.web.visitor import sign_in_first, visitor_of
 from searchlab.api.wire.parameters import read
 from searchlab.photos.colors import FAMILIES
 from searchlab.photos.licenses import license_label
@@ -82,8 +81,7 @@ def _by_username(profiles: Sequence[Photographer]) -> list[Choice]:
 async def suggest_photographers(request: Request[Any, Any, Any]) -> Response[bytes]:
     """Suggest photographers for the field of the search page, as JSON."""
     if visitor_of(request) is None:
-        msg = "suggestions are for who is signed in"
-        raise HttpProblem(msg, "UNAUTHORIZED")
+        raise sign_in_first(what="suggestions are")
     people = _by_username(await suggest(request, read(Suggest, request)))
     content = msgspec.json.encode([(one.value, one.label, one.n_photos) for one in people])
     return Response(content, media_type=MediaType.JSON, headers=page_headers())

@@ -23,7 +23,7 @@ from searchlab.api.web.grid import (
 )
 from searchlab.api.web.search_state import SearchState
 from searchlab.api.web.templates import respond, root_of
-from searchlab.api.web.visitor import Visitor, visitor_of
+from searchlab.api.web.visitor import Visitor, sign_in_first, visitor_of
 from searchlab.api.wire.errors import HttpProblem
 from searchlab.library.renditions import SIDES
 from searchlab.photos.licenses import RESTRICTIONS, license_label, license_url, restrictions
@@ -41,8 +41,7 @@ async def show_photo(request: AnyRequest, photo_id: FromPath[str]) -> Response[b
     """Show a photo."""
     visitor = visitor_of(request)
     if visitor is None:
-        msg = "photos are for who is signed in; open a one-time link to sign in"
-        raise HttpProblem(msg, "UNAUTHORIZED")
+        raise sign_in_first(what="photos are")
     services, root = services_of(request), root_of(request)
     snapshot = services.live_library.current
     photo = snapshot.engine.table.photo(snapshot.row_of(photo_id))

@@ -20,8 +20,7 @@ from searchlab.api.web.filters import Choice, list_choices, list_meant
 from searchlab.api.web.grid import blur_address, make_cards
 from searchlab.api.web.search_state import PHOTOS_A_PAGE, SearchState, read_state
 from searchlab.api.web.templates import redirect, respond, root_of
-from searchlab.api.web.visitor import visitor_of
-from searchlab.api.wire.errors import HttpProblem
+from searchlab.api.web.visitor import sign_in_first, visitor_of
 from searchlab.errors import ExpiredCursorError
 from searchlab.models.protocol import Embeddings
 from searchlab.photos.colors import DEFAULT_TOLERANCE, FAMILY_NAMES
@@ -204,8 +203,7 @@ async def take_picture(request: AnyRequest) -> Response[bytes]:
     """Embed a picture, and lead to the search by it; the picture itself is stored nowhere."""
     visitor = visitor_of(request)
     if visitor is None:
-        msg = "a search by picture is for who is signed in; open a one-time link to sign in"
-        raise HttpProblem(msg, "UNAUTHORIZED")
+        raise sign_in_first(what="a search by picture is")
     state, _ = read_state(request)
     with services_of(request).slots.bodies.holding(visitor.account_id) as take:
         content = await read_picture(request, services_of(request).settings, take)

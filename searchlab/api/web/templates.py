@@ -5,7 +5,6 @@ Every page may load scripts and styles of its own service alone, neither inline 
 
 from __future__ import annotations
 
-import hashlib
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,15 +14,13 @@ from urllib.parse import urlsplit
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from litestar import Response
 from litestar.connection import ASGIConnection
-from litestar.datastructures import CacheControlHeader
 from litestar.enums import MediaType
-from litestar.static_files import create_static_files_router
 
 from searchlab.api.http.context import context_of
+from searchlab.api.http.static_files import hash_files, serve_files
 from searchlab.api.web.visitor import is_visitor_known, visitor_of
 
 STATIC: Final = Path(__file__).with_name("static")
-_YEAR_S = 31_536_000
 _USUAL = "http://127.0.0.1:8000"  # for which the command line makes its links
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:{images}; "
@@ -40,23 +37,9 @@ _HEADERS = {
 }
 
 
-def _hash_files(folder: Path) -> str:
-    digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*.*")):
-        digest.update(path.relative_to(folder).as_posix().encode() + b"\0")
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()[:12]
-
-
 # In the address, so that browsers keep the files for ever and get new ones after an update.
-_ASSETS: Final = f"/static/{_hash_files(STATIC)}"
-STATIC_ROUTES: Final[list[Any]] = [
-    create_static_files_router(
-        _ASSETS,
-        [STATIC],
-        cache_control=CacheControlHeader(max_age=_YEAR_S, public=True, immutable=True),
-    )
-]
+_ASSETS: Final = f"/static/{hash_files(STATIC)}"
+STATIC_ROUTES: Final[list[Any]] = [serve_files(_ASSETS, STATIC)]
 TEMPLATES: Final = Environment(
     loader=PackageLoader("searchlab.api.web"),
     autoescape=True,

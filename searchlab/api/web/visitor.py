@@ -20,10 +20,13 @@ __all__ = [
     "forget_visitor",
     "is_visitor_known",
     "require_sign_in",
+    "sign_in_first",
     "visitor_of",
 ]
 
 _KEY = "searchlab.visitor"
+# No browser asks for a cookie by itself, but an answer 401 must say what is missing.
+_CHALLENGE = 'Cookie realm="searchlab"'
 
 
 async def find_visitor(request: Request[Any, Any, Any]) -> Visitor | None:
@@ -70,6 +73,11 @@ def require_sign_in(request: Request[Any, Any, Any]) -> Visitor:
     """
     visitor = visitor_of(request)
     if visitor is None or not visitor.is_signed_in:
-        msg = "this page is for who is signed in; open a one-time link to sign in"
-        raise HttpProblem(msg, "UNAUTHORIZED")
+        raise sign_in_first(what="this page is")
     return visitor
+
+
+def sign_in_first(*, what: str) -> HttpProblem:
+    """Make the problem of who is not signed in, as in `sign_in_first(what="this page is")`."""
+    msg = f"{what} for who is signed in; open a one-time link to sign in"
+    return HttpProblem(msg, "UNAUTHORIZED", headers={"WWW-Authenticate": _CHALLENGE})

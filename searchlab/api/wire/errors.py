@@ -51,7 +51,7 @@ KINDS = {
             "BAD_REQUEST",
             400,
             "The request cannot be read as HTTP of this API.",
-            "the path must be UTF-8, got other bytes",
+            "a request must have one header Host, got none",
             "Send what the reference of the operation shows.",
         ),
         (
@@ -124,7 +124,7 @@ KINDS = {
             "PAYLOAD_TOO_LARGE",
             413,
             "The body has too many bytes, or the picture too many pixels.",
-            "the body must have at most 20,971,520 bytes, got more; scale it down",
+            "the body must have at most 20,971,520 bytes, got more",
             "Scale the picture down; 1,000 pixels a side are plenty.",
         ),
         (

@@ -218,7 +218,7 @@ def _parse(
         if not integer.fullmatch(text):
             msg = f"{field.name} must be an integer, got {quote(text)}"
             raise invalid(loc, msg, "int_parsing")
-        return _bounded(int(text))
+        return int(text)
     if field.kind is float:
         number = float(text) if _NUMBER.fullmatch(text) else math.nan
         if not math.isfinite(number):
@@ -233,10 +233,12 @@ def _bounded(value: int) -> int:
 
 
 def _check(field: DeclaredParameter, value: Any, loc: tuple[str, ...]) -> Any:
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = _bounded(value)
+    if field.kind is int and isinstance(value, float) and value.is_integer():
+        value = int(value)  # JSON has one kind of numbers
+    is_int = isinstance(value, int) and not isinstance(value, bool)
     try:
-        return msgspec.convert(value, field.annotation)
+        converted = msgspec.convert(_bounded(value) if is_int else value, field.annotation)
+        return value if is_int and field.kind is int else converted
     except msgspec.ValidationError as error:
         range_text = str(error).split(" - at ", maxsplit=1)[0].removeprefix("Expected ")
         range_text = range_text.replace("`str`", "a string").replace("`bool`", "true or false")

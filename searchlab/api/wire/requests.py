@@ -58,7 +58,7 @@ Limit = Annotated[
     Meta(
         ge=1,
         le=MAX_LIMIT,
-        description="Most results over all pages: the best matches, whatever `sort_by` is.",
+        description="Most results over all pages: the best matches, in whatever order they come.",
     ),
 ]
 

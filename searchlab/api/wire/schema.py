@@ -329,7 +329,8 @@ class AnswerMeta(msgspec.Struct, frozen=True, kw_only=True):
     request_id: Annotated[
         str,
         _describe(
-            "Also in the header `X-Request-Id` and in the server's log.",
+            "Also in the header `X-Request-Id`, but where an answer is sent again, and in the "
+            "server's log.",
             example="0b6c8a52-3f1d-4f6e-9c0a-7d2e5b8f4a13",
             format="uuid",
         ),

@@ -249,13 +249,21 @@ def test_a_creation_that_is_repeated_with_its_idempotency_key_happens_once(serve
     assert len(ask_api(server, "/collections")["data"]) == before + 1
 
 
+def test_a_whole_number_may_be_written_with_a_point(tools):
+    """JSON has one kind of numbers."""
+    found = tools.data("search_photos", q="red", per_page=3.0)
+    assert len(found["photos"]) == 3
+
+
 # -- refusals ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("tool", "arguments", "says"),
     [
-        ("search_photos", {}, "must have a text, an image, a photo_id or a filter"),
+        ("search_photos", {}, "a search must have q or a filter, got neither"),
+        ("search_photos", {"q": "a", "per_page": 99999999999999999999}, "got 99999999999999999999"),
+        ("search_photos", {"q": "a", "per_page": 1.5}, "per_page must be an integer"),
         ("search_photos", {"colour": "red"}, "an argument must be one of q, color_name"),
         ("search_photos", {"q": "x" * 501}, "q must be"),
         ("search_photos", {"q": "a", "per_page": 21}, "per_page must be"),

@@ -15,7 +15,7 @@ from tests.support.people import hidden, person
     ("changes", "error"),
     [
         ({"response_type": "token"}, "unsupported_response_type"),
-        ({"response_type": None}, "unsupported_response_type"),
+        ({"response_type": None}, "invalid_request"),
         ({"response_mode": "fragment"}, "invalid_request"),
         ({"code_challenge_method": "plain"}, "invalid_request"),
         ({"code_challenge_method": None}, "invalid_request"),

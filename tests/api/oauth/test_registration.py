@@ -34,6 +34,8 @@ def test_addresses_that_apps_have_are_registered(make, uri):
         "https://app.test/cb#x",
         "https://u:p@app.test/cb",
         "https://app.test\\@evil.test/",
+        "https://app.test:65536/cb",
+        "http://127.0.0.1:99999/cb",
         "https://app.test /cb",
         "https://*.app.test/cb",
         "https://app.test/c;\r\nb",

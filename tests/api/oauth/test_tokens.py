@@ -19,7 +19,7 @@ from tests.support.oauth_server import grant_of
         ({"redirect_uri": "http://127.0.0.1:8766/callback"}, "invalid_grant"),
         ({"resource": "https://evil.test/mcp"}, "invalid_target"),
         ({"grant_type": "password"}, "unsupported_grant_type"),
-        ({"grant_type": None}, "unsupported_grant_type"),
+        ({"grant_type": None}, "invalid_request"),
         ({"code": "slc_" + "x" * 43}, "invalid_grant"),
         ({"code": "x" * 60_000}, "invalid_grant"),
         ({"client_secret": "x"}, "invalid_client"),

@@ -51,6 +51,10 @@ def test_files_keep_for_ever_under_an_address_of_their_version(served):
         assert answer.status_code == 200
         assert "max-age=31536000" in answer.headers["cache-control"]
         assert "immutable" in answer.headers["cache-control"]
+        tag = {"if-none-match": answer.headers["etag"]}
+        again = served.anonymous.get(address, headers=tag)
+        assert (again.status_code, again.content) == (304, b"")
+        assert served.anonymous.get(f"{address}x", headers=tag).status_code == 404
 
 
 @pytest.mark.parametrize("path", ["/nothing", "/photos/x/y/z", "/static/0/base.css"])

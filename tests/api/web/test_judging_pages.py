@@ -215,7 +215,9 @@ def test_what_another_worker_has_recorded_is_seen(ann, task):
 
 def test_only_who_is_signed_in_judges(served, task):
     for path in ("", "/new", f"/{task.name}", f"/{task.name}/one", f"/{task.name}/results"):
-        assert served.anonymous.get(f"/judge{path}").status_code == 401
+        answer = served.anonymous.get(f"/judge{path}")
+        assert answer.status_code == 401
+        assert answer.headers["www-authenticate"] == 'Cookie realm="searchlab"'
     form = {"choice": "1", "n": "0"}
     address = f"/judge/{task.name}/one"
     assert served.make_browser().post(address, data=form).status_code == 401

@@ -326,7 +326,7 @@ def test_words_beside_a_picture_have_a_slider(served):
 def test_what_is_no_picture_is_said(served):
     answer = served.anonymous.post("/picture", files={"image": ("x.png", b"text")}, headers=SAME)
     assert answer.status_code == 415
-    assert "no picture that can be read" in answer.text
+    assert "of a kind that cannot be read" in answer.text
 
 
 def test_a_picture_from_another_site_is_refused(served):
