@@ -35,4 +35,10 @@ def print_report(report: IndexReport, console: Console, *, every: bool = False) 
     copies = "1 copy" if report.copies == 1 else f"{report.copies} copies"
     counts = f"{report.added} added, {report.removed} removed, {copies} left out"
     skipped = f", {len(report.problems)} skipped" if report.problems else ""
+    if report.changed:
+        files = count(report.changed, "file")
+        print_plain(
+            console,
+            f"{files} changed: such photos have new ids; collections and judgments keep the old",
+        )
     print_plain(console, f"{count(report.n_photos, 'photo')}: {counts}{skipped}")

@@ -373,7 +373,8 @@ def list_all(data: Path) -> None:
     help="How several grades become one: median, majority or strict.",
     shell_complete=complete_words(*_RULES),
 )
-def export(data: Path, name: str, out: Path, rule: str) -> None:
+@click.option("--force", is_flag=True, help="Replace a dataset that is there.")
+def export(data: Path, name: str, out: Path, rule: str, force: bool) -> None:
     """Write the judgments of a task into the folder OUT.
 
     OUT is then a dataset of your own, which `searchlab evaluate` reads.
@@ -383,12 +384,15 @@ def export(data: Path, name: str, out: Path, rule: str) -> None:
     from searchlab.library.library import open_library
 
     library = open_library(data)
-    written = write_judgments(library, open_task(data, name), out, rule=rule)
+    written = write_judgments(library, open_task(data, name), out, rule=rule, force=force)
     left_out = ""
     if written.n_dropped:
         left_out += f"; {written.n_dropped} without a relevant photo left out"
     if written.n_gone:
         left_out += f"; {count(written.n_gone, 'photo')} without a file here left out"
+    if written.n_lost:
+        lost = count(written.n_lost, "judgment")
+        left_out += f"; {lost} of photos that are not in the library any more left out"
     judgments = count(written.n_judgments, "judgment")
     queries = count(written.n_queries, "query", "queries")
     click.echo(f"{judgments} of {queries}{left_out}", err=True)

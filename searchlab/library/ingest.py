@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from searchlab.config import USUAL, Config
 from searchlab.errors import InputError
@@ -31,6 +31,8 @@ from searchlab.photos.table import PhotoTable
 from searchlab.progress import Progress
 from searchlab.search.indexes import index_class
 
+Place: TypeAlias = Root | Path | str
+
 
 @dataclass
 class IndexReport:
@@ -41,6 +43,8 @@ class IndexReport:
         n_photos: Photos in it.
         added: New photos.
         removed: Photos that left.
+        changed: Files among them that are there with other bytes, or as of another source: their
+            photos have new ids, and collections and judgments stay with the old ones.
         copies: Files with the same content as another.
         problems: Files and lines that were skipped, each with its reason.
         missing: Folders that could not be reached; their photos are kept.
@@ -51,18 +55,19 @@ class IndexReport:
     added: int
     removed: int
     copies: int
+    changed: int = 0
     problems: list[Skipped] = field(default_factory=list)
     missing: list[Path] = field(default_factory=list)
 
 
 def index_photos(
     library: Library,
-    roots: Sequence[Root | Path | str] = (),
+    roots: Place | Sequence[Place] = (),
     *,
     config: Config | None = None,
     model: str | None = None,
     index: str | None = None,
-    forget: Sequence[Path] = (),
+    forget: Place | Sequence[Place] = (),
     rebuild: bool = False,
     runner: PictureRunner | None = None,
     progress: Progress | None = None,
@@ -96,8 +101,13 @@ def index_photos(
     progress = progress or Progress()
     with library.writing(), library.cache() as cache:
         before = _read_before(library, rebuild=rebuild)
-        named = [root if isinstance(root, Root) else check_root(Path(root)) for root in roots]
-        covered = _cover(before.roots, named, forget, library.folder)
+        named = [
+            root if isinstance(root, Root) else check_root(Path(root)) for root in _listed(roots)
+        ]
+        forgotten = [
+            place.place if isinstance(place, Root) else Path(place) for place in _listed(forget)
+        ]
+        covered = _cover(before.roots, named, forgotten, library.folder)
         if config is not None and model is None:
             config = config.with_model_id(load_model_of(library.folder, config).model_id)
         # The first time there is no model yet that could change, so nothing is said about it.
@@ -150,9 +160,15 @@ def index_photos(
         added=len(ids - old_ids),
         removed=len(old_ids - ids),
         copies=copies,
+        changed=_count_changed(before.table, table, old_ids - ids, ids - old_ids),
         problems=skipped,
         missing=missing,
     )
+
+
+def _listed(places: Place | Sequence[Place]) -> Sequence[Place]:
+    # A text is a sequence of letters, each of which would be taken for a place.
+    return [places] if isinstance(places, Root | Path | str) else places
 
 
 @dataclass(frozen=True)
@@ -290,6 +306,23 @@ def _rows_out_of_reach(
         for row, file in enumerate(table.texts("file"))
         if not away.isdisjoint([Path(file), *Path(file).parents])
     ]
+
+
+def _count_changed(
+    before: PhotoTable | None, table: PhotoTable, removed: set[str], added: set[str]
+) -> int:
+    """Count the files whose photos left under one id and came under another."""
+    if before is None or not removed or not added:
+        return 0
+    left, came = (
+        {
+            file
+            for photo_id, file in zip(each.texts("photo_id"), each.texts("file"), strict=True)
+            if file and photo_id in ids
+        }
+        for each, ids in ((before, removed), (table, added))
+    )
+    return len(left & came)
 
 
 def _dates(table: PhotoTable | None) -> dict[str, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -22,6 +23,8 @@ MAX_TEXT = 10_000
 _DROPPED = dict.fromkeys(
     [i for i in (*range(32), *range(127, 160)) if chr(i) not in "\t\n"] + [*range(0xD800, 0xE000)]
 )
+
+_NO_NAME = re.compile(r"[\0\ud800-\udfff]")
 
 
 def plain_characters(text: str) -> str:
@@ -129,8 +132,9 @@ def _record(line: bytes, folder: Path) -> tuple[Path, Record]:
     ):
         msg = "a record must be a JSON object with a file name under 'file'"
         raise InputError(msg)
-    if any(ord(character) in _DROPPED for character in values["file"]):
-        msg = f"file must be a path without control characters, got {values['file']!a}"
+    # A file may be named with control characters, which are escaped where they are printed.
+    if _NO_NAME.search(values["file"]):
+        msg = f"file must be a path in Unicode without NUL, got {values['file']!a}"
         raise InputError(msg)
     texts = {name: _text(name, values.get(name)) for name in _NAMES}
     if texts["uploaded_on"]:

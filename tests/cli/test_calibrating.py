@@ -83,6 +83,18 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_read(
     assert "--out must name a .json file in a folder that is there" in done.err
 
 
+def test_judgments_that_are_all_alike_say_nothing_of_scores(run, library, judged):
+    """As where each caption is judged relevant to its photo, and nothing else is judged."""
+    lines = (judged / "qrels.tsv").read_text().splitlines()
+    head, rows = lines[0], [line.split("\t") for line in lines[1:]]
+    alike = ["\t".join([*row[:2], "1", *row[3:]]) for row in rows]
+    (judged / "qrels.tsv").write_text("\n".join([head, *alike]) + "\n")
+    done = run("calibrate", str(judged), "--data", library)
+    assert (done.code, done.out) == (2, "")
+    assert "got 40 relevant of 40" in done.err
+    assert not (library / "calibrated.json").exists()
+
+
 def test_judgments_that_are_not_there_are_refused_in_a_line(run, library):
     done = run("calibrate", "no-such-folder", "--data", library)
     assert (done.code, done.err.count("\n")) == (2, 1)

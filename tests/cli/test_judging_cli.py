@@ -166,6 +166,12 @@ def test_judgments_become_a_dataset_with_their_origin(made, mine, run, tmp_path)
     done = run("judge", "export", "reds", out, "--data", mine)
     assert (done.code, done.out.strip()) == (0, str(out))
     assert "4 judgments of 1 query; 1 without a relevant photo left out" in done.err
+    (out / "photos.jsonl").write_text('{"file": "0.png", "title": "hand-written"}')
+    refused = run("judge", "export", "reds", out, "--data", mine)
+    assert (refused.code, refused.out) == (1, "")
+    assert "must hold no photos.jsonl and no queries.tsv and no qrels.tsv" in refused.err
+    assert "hand-written" in (out / "photos.jsonl").read_text()
+    assert run("judge", "export", "reds", out, "--data", mine, "--force").code == 0
     dataset = read_dataset(out)
     assert dataset.judged_by == {"eye": 4}
     assert len(dataset.photo_ids) == 25
@@ -189,7 +195,8 @@ def test_judged_photos_keep_what_is_written_about_them_and_those_that_are_gone_a
         session.choose(3)
     (photos / "2.png").unlink()
     done = run("judge", "export", "reds", tmp_path / "judged", "--data", data)
-    assert "2 judgments of 1 query; 1 photo without a file here left out" in done.err
+    assert "2 judgments of 1 query; 1 photo without a file here left out; " in done.err
+    assert "1 judgment of photos that are not in the library any more left out" in done.err
     dataset = read_dataset(tmp_path / "judged")
     assert dataset.photo_ids < set(open_library(data).engine.table.texts("photo_id"))
     [written] = [record for record in dataset.records if record.get("title")]

@@ -9,11 +9,12 @@ import pytest
 from PIL import Image
 
 from searchlab.library import catalog
+from searchlab.library.ingest import index_photos
 from searchlab.library.roots import check_root
 from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.queries import Query
 from tests.support import library_world
-from tests.support.library_world import ALL, GRAPH, ids_by_name, ranked, state_of
+from tests.support.library_world import ALL, GRAPH, PALETTE, ids_by_name, ranked, state_of
 
 embedded = library_world.embedded
 index = library_world.index
@@ -93,7 +94,7 @@ def test_moved_and_renamed_photos_stay_the_same_photos(put, index, library, phot
     (photos / "a.png").rename(photos / "deep/er/a.png")
     (photos / "b.png").rename(photos / "z.png")
     report = index()
-    assert (report.added, report.removed) == (0, 0)
+    assert (report.added, report.removed, report.changed) == (0, 0, 0)
     assert sum(embedded) == 2
     assert ids_by_name(library) == {"a.png": before["a.png"], "z.png": before["b.png"]}
 
@@ -104,12 +105,35 @@ def test_an_edited_photo_is_a_new_one(put, index, library):
     index()
     before = ids_by_name(library)
     put("a.png", "blue")
+    put("c.png", 3)
     report = index()
-    assert (report.n_photos, report.added, report.removed) == (2, 1, 1)
+    assert (report.n_photos, report.added, report.removed, report.changed) == (3, 2, 1, 1)
     after = ids_by_name(library)
     assert after["b.png"] == before["b.png"]
     assert after["a.png"] != before["a.png"]
     assert ranked(library, Query(text="blue"))[0] == "a.png"
+
+
+def test_photos_of_another_source_have_other_ids_and_the_report_says_so(put, index, photos):
+    put("a.png", 1)
+    put("b.png", 2)
+    index()
+    report = index(check_root(photos, source="mine"))
+    assert (report.added, report.removed, report.changed) == (2, 2, 2)
+
+
+def test_one_place_may_be_named_as_it_is(put, library, photos, tmp_path):
+    put("a.png", 1)
+    more = tmp_path / "more"
+    more.mkdir()
+    shutil.copy(put("b.png", 2), more)
+    for roots in (str(photos), photos, check_root(photos)):
+        assert index_photos(library, roots, config=PALETTE).n_photos == 2
+    index_photos(library, [str(more)])
+    for forgotten in (str(more), more, [str(more)], check_root(more)):
+        index_photos(library, more)
+        index_photos(library, forget=forgotten)
+        assert [root.folder for root in library.snapshot().roots] == [photos]
 
 
 def test_an_edited_photo_with_a_librarys_id_stays_the_same_photo(put, index, library, photos):

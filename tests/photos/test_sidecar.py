@@ -170,6 +170,16 @@ def test_control_characters_and_lone_surrogates_are_dropped(sidecar):
     assert [record.title for _, record in sidecar(line)] == ["ab[31mcde\tf\ng"]
 
 
+def test_a_file_may_be_named_with_them_but_for_nul_and_lone_surrogates(sidecar, tmp_path):
+    """Such as "ß" that was encoded twice."""
+    names = ["Stra\xc3\x9fe.jpg", "a\x1b[31m.jpg", "a\n.jpg", "a\x7f.jpg"]
+    lines = b"\n".join(json.dumps({"file": name}).encode() for name in names)
+    assert [path for path, _ in sidecar(lines)] == [tmp_path / name for name in names]
+    for name in ("a\0.jpg", "a\ud800.jpg"):
+        [refused] = sidecar(json.dumps({"file": name}).encode())
+        assert "without NUL" in refused.reason
+
+
 def test_eight_bit_control_characters_are_dropped_too(sidecar):
     # U+009B opens an escape sequence in a terminal just as ESC [ does.
     line = rb'{"file": "a.jpg", "title": "a\u009b31mb\u007fc\u0085d"}'

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.config.calibration import Calibration, QueryTraits
+from searchlab.errors import InputError
 from searchlab.evaluation.calibration.query_fit import refine
 from searchlab.evaluation.calibration.scored_queries import (
     TOP,
@@ -54,11 +55,18 @@ def refine_calibration(engine: SearchEngine, judgments: Dataset, *, grade: int =
         grade: Least grade that counts as relevant.
 
     Raises:
-        InputError: The queries are no texts, or none of the judged photos is in the library.
+        InputError: The queries are no texts, none of the judged photos is in the library, or those
+            near a query are all relevant, or none is: how often a score is right is then not seen.
     """
     scored = score_queries(engine, judgments).judged()
     near = scored.top(TOP)
     relevant = near.grades >= grade
+    if relevant.all() or not relevant.any():
+        msg = (
+            "judgments must hold relevant and irrelevant photos of what a query finds, as those of "
+            f"`searchlab judge` do, got {relevant.sum():,} relevant of {len(relevant):,}"
+        )
+        raise InputError(msg)
     calibration = engine.config.calibration
     before = _scores(calibration, scored, near)
     source = f"{judgments.name}@{judgments.revision}"

@@ -23,6 +23,7 @@ from searchlab.search.filters.photo_filter import PhotoFilter
 from searchlab.search.queries import DEFAULT_TEXT_ALPHA
 
 _COLUMNS = ("query_id", "lang", "kind", "text", "photo_id", "filter", "text_alpha")
+DATASET_FILES = (SIDECAR_NAME, "queries.tsv", "qrels.tsv")
 _OWN = "local"
 _DEFAULT_KIND = "written"
 
@@ -132,9 +133,10 @@ def write_dataset(dataset: Dataset, folder: Path | str, *, pictures: bool = Fals
         json.dumps({**record, "file": name}, ensure_ascii=False) + "\n"
         for record, name in zip(dataset.records, names, strict=True)
     ]
-    write_atomically(folder / SIDECAR_NAME, "".join(records).encode())
-    write_atomically(folder / "queries.tsv", queries)
-    write_qrels(dataset.qrels, folder / "qrels.tsv", origins=dataset.origins)
+    records_file, queries_file, qrels_file = (folder / name for name in DATASET_FILES)
+    write_atomically(records_file, "".join(records).encode())
+    write_atomically(queries_file, queries)
+    write_qrels(dataset.qrels, qrels_file, origins=dataset.origins)
     return folder
 
 

@@ -29,7 +29,7 @@ from searchlab.progress import Progress
 
 MAX_CAPTION = 2_000
 """Most characters of a caption."""
-_NO_NAME = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+_NO_NAME = re.compile(r"[\0\ud800-\udfff]")
 NO_LANGUAGE = ""
 """The language of a caption for which none is given."""
 _BATCH = 256
@@ -113,7 +113,7 @@ def _jsonl_line(line: str) -> tuple[str, list[PhotoCaption]]:
 
 def _file_name(name: object) -> str:
     if not isinstance(name, str) or not name or _NO_NAME.search(name):
-        msg = f"file must be a path in Unicode without control characters, got {name!a}"
+        msg = f"file must be a path in Unicode without NUL, got {name!a}"
         raise InputError(msg)
     return name
 
