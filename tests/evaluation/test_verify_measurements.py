@@ -198,9 +198,14 @@ def test_a_measurement_of_an_earlier_schema_is_not_verified(tmp_path):
 def test_every_committed_result_is_sealed_and_its_study_is_known(path):
     values = read_measurement(path)
     study_of(values["benchmark"])
-    place = measurement_path(RESULTS, values["benchmark"], values["dataset"], values["name"])
-    if values["benchmark"] == PROMOTION:  # What is in force lies on top, found by its name.
-        assert path == RESULTS / "chosen.json"
+    promoted = RESULTS / PROMOTION
+    top = promoted if promoted in path.parents else RESULTS
+    place = measurement_path(top, values["benchmark"], values["dataset"], values["name"])
+    if values["benchmark"] == PROMOTION:  # What is in force lies on top, with what it rests on.
+        assert path == promoted / "chosen.json"
+        evidence = values["evidence"]
+        for named in (evidence["result"], *(task["result"] for task in evidence["tasks"])):
+            assert read_measurement(promoted / named["path"])["digest"] == named["digest"]
     elif values["benchmark"] == SEARCH_QUALITY:
         assert path.parent == place.parent
         assert path.stem == result_stem(Config.from_dict(values["config"]))
