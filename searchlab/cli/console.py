@@ -39,6 +39,7 @@ def print_report(report: IndexReport, console: Console, *, every: bool = False) 
         files = count(report.changed, "file")
         print_plain(
             console,
-            f"{files} changed: such photos have new ids; collections and judgments keep the old",
+            f"{files} with another picture or source: such photos have new ids, collections and "
+            "judgments the old ones",
         )
     print_plain(console, f"{count(report.n_photos, 'photo')}: {counts}{skipped}")

@@ -42,8 +42,8 @@ def identify(
 ) -> tuple[dict[str, Picture], list[Skipped], int]:
     """Give every picture its photo_id.
 
-    A photo is identified by its library's id where a record gives it, else by its content, so that
-    a moved or renamed file stays the same photo.
+    A photo is identified by its library's id where a record gives it, else by its first content, so
+    that a moved or renamed file stays the same photo.
 
     Args:
         pictures: The scanned pictures, sorted by path.
@@ -91,7 +91,7 @@ def id_of_picture(picture: Picture, roots: Sequence[Root]) -> str:
     if isinstance(record, SourceRecord):
         return photo_id_of(*record.origin)
     source = record.source or source_of(picture.path, roots)
-    return photo_id_of(source, record.source_photo_id or picture.sha256)
+    return photo_id_of(source, picture.source_photo_id)
 
 
 def source_of(path: Path, roots: Sequence[Root]) -> str:

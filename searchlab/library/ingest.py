@@ -15,6 +15,7 @@ from searchlab.library.catalog import build_table, id_of_picture, identify
 from searchlab.library.embed import PASSING, PictureRunner, embed_pictures
 from searchlab.library.given_vectors import holds_vectors, take_given_vectors
 from searchlab.library.info import record_run
+from searchlab.library.kept_ids import keep_edited, keep_moved
 from searchlab.library.library import Library
 from searchlab.library.mapped_vectors import map_known_vectors
 from searchlab.library.models import load_model_of
@@ -43,7 +44,7 @@ class IndexReport:
         n_photos: Photos in it.
         added: New photos.
         removed: Photos that left.
-        changed: Files among them that are there with other bytes, or as of another source: their
+        changed: Files among them that hold another picture, or count as of another source: their
             photos have new ids, and collections and judgments stay with the old ones.
         copies: Files with the same content as another.
         problems: Files and lines that were skipped, each with its reason.
@@ -129,8 +130,9 @@ def index_photos(
                 "bring it back or --forget it"
             )
             raise InputError(msg)
+        scan.pictures = keep_moved(scan.pictures, before.table)
         pictures, problems, copies = _embed(
-            scan, covered, embedder, cache, library, progress, runner
+            scan, covered, before.table, embedder, cache, library, progress, runner
         )
         table = build_table(
             pictures,
@@ -207,6 +209,7 @@ def _choose_config(folder: Path, config: Config, model: str | None, progress: Pr
 def _embed(
     scan: Scan,
     covered: Sequence[Root],
+    before: PhotoTable | None,
     model: Embedder,
     cache: ContentCache,
     library: Library,
@@ -228,7 +231,7 @@ def _embed(
     reasons = {problem.where: problem.reason for problem in refused}
     bad = {digest: reasons[str(path)] for digest, path in files.items() if str(path) in reasons}
     good = [picture for picture in scan.pictures if picture.sha256 not in bad]
-    pictures, problems, copies = identify(good, covered)
+    pictures, problems, copies = identify(keep_edited(good, before, cache), covered)
     problems += [
         Skipped(str(picture.path), bad[picture.sha256])
         for picture in scan.pictures

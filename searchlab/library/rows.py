@@ -55,7 +55,7 @@ def row_of_picture(
     linked = upstream is not None and not upstream.shown_from_copy
     photo = Photo(
         photo_id=photo_id,
-        source_photo_id=record.source_photo_id or picture.sha256,
+        source_photo_id=record.source_photo_id or picture.source_photo_id,
         image_url=upstream.image_url if upstream and linked else f"/media/{photo_id}/full",
         urls=upstream.urls
         if upstream and linked

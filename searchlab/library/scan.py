@@ -34,12 +34,20 @@ class Picture:
         sha256: Hex digest of its bytes.
         record: Its line of a sidecar file or its record of a dump; an empty one if it has none.
         beside: What the `.xmp` files beside it say.
+        first_sha256: The content that its photo was first indexed with; empty if it is the present
+            one.
     """
 
     path: Path
     sha256: str
     record: Record
     beside: Record = NO_RECORD
+    first_sha256: str = ""
+
+    @property
+    def source_photo_id(self) -> str:
+        """What its source calls it: the id that a record gives, else its first content."""
+        return self.record.source_photo_id or self.first_sha256 or self.sha256
 
 
 @dataclass
