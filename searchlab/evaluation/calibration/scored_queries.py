@@ -97,8 +97,9 @@ class ScoredQueries:
     def top(self, k: int = TOP) -> ScoredPairs:
         """Return each query's k nearest photos, best first; fewer if fewer can be answers."""
         k = min(k, self.cosines.shape[1])
-        # Stable, so that ties are in the order of the table, as the engine ranks them.
-        near = np.argsort(-self.cosines, axis=1, kind="stable")[:, :k]
+        # Stable, so that ties are in the order of the table. Photos with the same texts tie but for
+        # last bits, which each processor rounds in its own way.
+        near = np.argsort(-np.round(self.cosines, 6), axis=1, kind="stable")[:, :k]
         return self._pairs(np.repeat(np.arange(len(self)), k), near.ravel())
 
     def pairs(self) -> ScoredPairs:

@@ -53,6 +53,7 @@ CALIBRATED = (
     Tolerance("diagrams*.n_pairs", factor=1.02, why="a pair on the edge of a bar"),
     Tolerance("diagrams*", absolute=0.002, why="a pair on the edge of a bar"),
     Tolerance("metrics.error*", absolute=1e-4, why="a photo on the edge of a threshold"),
+    Tolerance("metrics.worst*", absolute=1e-4, why="the largest of these errors"),
     Tolerance("metrics.ece*", absolute=2e-4, why="a photo on the edge of a bar"),
     Tolerance("calibration.*", factor=1.0001, why="where a fit ends, in its fifth digit"),
     Tolerance("rows*.low", absolute=0.005, why="an interval's end is one of its samples"),
