@@ -57,6 +57,11 @@ class Facts:
     problem: str = ""
     record: Record = NO_RECORD
 
+    @property
+    def shades(self) -> tuple[str, ...]:
+        """The dominant colour and those of the palette, as `#rrggbb`."""
+        return f"#{self.shade:06x}", *(shade for shade, _ in self.palette)
+
 
 class ContentCache:
     """Digests of files, and facts and vectors by content.

@@ -25,6 +25,7 @@ from searchlab.library.scan import Picture
 from searchlab.models.hybrid import HybridEmbedder
 from searchlab.models.protocol import Embedder, Embeddings
 from searchlab.models.vectors.names import NamedPhoto
+from searchlab.photos.colors import color_names
 from searchlab.photos.descriptions import Sight
 from searchlab.photos.metadata import merge_records
 from searchlab.photos.photo import photo_id_of
@@ -149,6 +150,7 @@ def build_table(
                     for photo_id, picture in here.items()
                     if picture.sha256 in facts and not facts[picture.sha256].problem
                 }
+                families_of = color_names(shade for each in facts.values() for shade in each.shades)
                 sights = _sights(model, cache, [picture.sha256 for picture in good.values()])
                 built = {
                     photo_id: row_of_picture(
@@ -158,6 +160,7 @@ def build_table(
                         source=picture.record.source or source_of(picture.path, roots),
                         sight=sight,
                         day=dates.get(photo_id, today),
+                        families_of=families_of,
                         folder=folder_of(picture.path, roots),
                     )
                     for (photo_id, picture), sight in zip(good.items(), sights, strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from searchlab.library.cache import Facts
@@ -25,6 +26,7 @@ def row_of_picture(
     source: str,
     sight: Sight,
     day: str,
+    families_of: Mapping[str, str],
     folder: str = "",
 ) -> dict[str, Any]:
     """Build a photo's row; what its record does not say is taken from the picture.
@@ -36,6 +38,7 @@ def row_of_picture(
         source: Name of its library.
         sight: What a model sees in it, for the descriptions.
         day: `YYYY-MM-DD` to use where the record has no day.
+        families_of: Names of the colours of `facts.shades`.
         folder: Where the file lies, from the indexed folder on.
 
     Returns:
@@ -47,7 +50,7 @@ def row_of_picture(
         record = merge_records([record, picture.beside, facts.record])
     width, height = _size(upstream, facts)
     color_hex = (upstream and upstream.color_hex) or f"#{facts.shade:06x}"
-    families = [color_name(shade) for shade, share in facts.palette if share >= 0.1]
+    families = [families_of[shade] for shade, share in facts.palette if share >= 0.1]
     orientation = orientation_of(width, height)
     long, short = describe(sight, colors=families, orientation=orientation)
     license_type = record.license_type.lower() or UNKNOWN_LICENSE
@@ -65,7 +68,7 @@ def row_of_picture(
         height=height,
         orientation=orientation,
         blur_hash=(upstream and upstream.blur_hash) or facts.blur_hash,
-        color_name=color_name(color_hex),
+        color_name=families_of.get(color_hex) or color_name(color_hex),
         color_hex=color_hex,
         source=source,
         license_type=license_type,

@@ -12,6 +12,7 @@ from searchlab.photos.colors import (
     FAMILIES,
     FAMILY_NAMES,
     color_name,
+    color_names,
     distance,
     families,
     family_margin,
@@ -176,7 +177,10 @@ def test_names_well_known_shades_as_people_do(text, name):
 
 
 def test_the_grey_axis_goes_from_black_over_gray_to_white():
-    names = [color_name(f"#{v:02x}{v:02x}{v:02x}") for v in range(256)]
+    shades = [f"#{v:02x}{v:02x}{v:02x}" for v in range(256)]
+    names = [color_name(shade) for shade in shades]
+    assert color_names([*shades, *shades[:3]]) == dict(zip(shades, names, strict=True))
+    assert color_names([]) == {}
     assert [name for i, name in enumerate(names) if i == 0 or names[i - 1] != name] == [
         *("black", "gray", "white")
     ]

@@ -17,6 +17,7 @@ million give the same bits, and rounding can never make the filter and the name 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
@@ -257,6 +258,14 @@ def color_name(shade: str) -> str:
         InputError: It is not `#` and six hex digits.
     """
     return _shade_name(parse_hex(shade))
+
+
+def color_names(shades: Iterable[str]) -> dict[str, str]:
+    """Name the families of many `#rrggbb` shades at once; see `color_name`."""
+    distinct = list(dict.fromkeys(shades))
+    numbers = np.array([parse_hex(shade) for shade in distinct], dtype=np.uint32)
+    families = nearest_family(shades_to_oklab(numbers)).tolist()
+    return {shade: FAMILY_NAMES[family] for shade, family in zip(distinct, families, strict=True)}
 
 
 # -- filters ----------------------------------------------------------------------------------
