@@ -289,7 +289,8 @@ def _queries(
     from searchlab.evaluation.judging.query_lists import parse_queries
 
     if (queries is None) == (dataset_name is None):
-        msg = "queries must come from either --queries or --dataset, got neither or both"
+        came = "neither" if queries is None else "both"
+        msg = f"a task must get queries from either --queries or --dataset, got {came}"
         raise InputError(msg)
     if dataset_name is not None:
         dataset = load_dataset(dataset_name)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
 import click
 
 from searchlab.errors import InputError, NotFoundError
+
+_SUBJECT: Final = re.compile(r"\w+(?: and \w+)?(?= (?:must|cannot be combined)\b)")
+_LIST: Final = r"\w+(?:, (?:an? )?\w+)+(?: (?:and|or) (?:an? )?\w+)?"
 
 
 def name_options(command: click.Command) -> None:
@@ -22,9 +25,10 @@ def name_options(command: click.Command) -> None:
 
 
 def with_options(message: str, parameters: Sequence[click.Parameter]) -> str:
-    """Put options in place of the fields that they set.
+    """Put options in place of the fields that a message is about.
 
-    A field of one word is an option only where the message begins with it: `limit must be ...`.
+    These are the ones that it begins with, as in `limit must be ...`, and those that its condition
+    compares with them. A list of fields stays one of fields, and what somebody gave stays as it is.
 
     Args:
         message: What is wrong.
@@ -35,12 +39,28 @@ def with_options(message: str, parameters: Sequence[click.Parameter]) -> str:
         for parameter in parameters
         if parameter.name and parameter.opts[0].startswith("--")
     }
-    for name, option in options.items():
-        if message.startswith(f"{name} must"):
-            message = f"{option}{message.removeprefix(name)}"
-        elif "_" in name:  # as no plain word has; what is quoted is what somebody gave
-            message = re.sub(rf"(?<![\w`'\"/.-]){name}(?![\w`'\"/.(=-])", option, message)
-    return message
+    subject = _SUBJECT.match(message)
+    about = set(re.findall(r"\w+", subject[0])) & options.keys() if subject else set()
+    head = subject[0] if about and subject else ""
+    condition, got, given = message.removeprefix(head).partition(", got ")
+    return (
+        re.sub(r"\w+", lambda word: options.get(word[0], word[0]), head)
+        + _put(options, options, condition)
+        + got
+        + _put(about, options, given)
+    )
+
+
+def _put(names: Iterable[str], options: Mapping[str, str], text: str) -> str:
+    """Put options in place of names with an underscore, as no plain word has one."""
+    listed = "|".join(name for name in names if "_" in name)
+    if not listed:
+        return text
+    # What is quoted, or a part of a path or of code, is what somebody gave.
+    field = rf"(?<![\w`'\"/.-])({listed})(?![\w`'\"/.(=-])"
+    return re.sub(
+        f"{_LIST}|{field}", lambda found: options[found[1]] if found[1] else found[0], text
+    )
 
 
 def _naming(callback: Any, parameters: Sequence[click.Parameter]) -> Any:

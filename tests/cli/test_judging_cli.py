@@ -143,7 +143,11 @@ def test_a_name_is_taken_once(made, mine, queries, run):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("create", "x"), "either --queries or --dataset"),
+        (
+            ("create", "x"),
+            "a task must get queries from either --queries or --dataset, got neither",
+        ),
+        (("create", "x", "--queries", "q", "--dataset", "d"), "--dataset, got both"),
         (("create", "x", "--queries", "gone.txt"), "must be a file"),
         (("create", "x", "--dataset", "nonsense"), "nonsense"),
         (("export", "gone", "out"), "must be that of a judging task"),

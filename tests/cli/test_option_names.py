@@ -29,7 +29,22 @@ PARAMETERS = [
         ("text must be there", "text must be there"),
         ("got 'per_page' and `per_page=3`", "got 'per_page' and `per_page=3`"),
         ("/photos/per_page and source_photo_id", "/photos/per_page and source_photo_id"),
-        ("got photo_id, per_page", "got --photo-id, --per-page"),
+        ("got photo_id, per_page", "got photo_id, per_page"),
+        (
+            "limit must be among photo_id, source_photo_id, per_page or photo_id, got ['x']",
+            "--limit must be among photo_id, source_photo_id, per_page or photo_id, got ['x']",
+        ),
+        ("a query must have a text, an image, a photo_id or a filter",) * 2,
+        (
+            "limit and photo_id cannot be combined, got photo_id 'y'; keep one",
+            "--limit and --photo-id cannot be combined, got --photo-id 'y'; keep one",
+        ),
+        (
+            "no field and photo_id must be, got photo_id",
+            "no field and --photo-id must be, got photo_id",
+        ),
+        ("per_page must be, got per_page", "--per-page must be, got --per-page"),
+        ("per_page must be, got photo_id", "--per-page must be, got photo_id"),
     ],
 )
 def test_fields_are_put_as_options_and_what_somebody_gave_stays(message, expected):
@@ -50,6 +65,8 @@ def test_fields_are_put_as_options_and_what_somebody_gave_stays(message, expecte
         (["red", "--text-alpha", 2], "--text-alpha goes with TEXT beside --image or --photo-id"),
         (["red", "--color-tolerance", 9], "--color-tolerance goes with --color-name, --color-hex"),
         (["--orientation", "round"], "--orientation must be"),
+        (["--image", "x.jpg", "--photo-id", "y"], "--image and --photo-id cannot be combined"),
+        (["red", "--json", "--fields", "foo"], "--fields must be names among photo_id, source_ph"),
     ],
 )
 def test_a_refused_search_names_the_option(search, arguments, said):
