@@ -21,6 +21,9 @@ from __future__ import annotations
 
 import os
 import shlex
+from pathlib import Path
+
+_FOLDER = "DIR"
 
 
 class SearchlabError(Exception):
@@ -112,6 +115,41 @@ def shell_word(value: object) -> str:
     'my photos'
     """
     return shlex.quote(str(value))
+
+
+def rebuild_remedy(file: Path | None = None) -> str:
+    """Say what mends a library with a damaged file.
+
+    Args:
+        file: The file. One in a snapshot, or the `CURRENT` beside them, tells the library's folder.
+
+    >>> print(rebuild_remedy(Path("/my/photos/snapshots/000001-0123abcd/words.columns")))
+    index again with `searchlab index --data /my/photos --rebuild`, nothing is embedded twice
+    """
+    library = _FOLDER
+    if file is not None and file.name == "CURRENT":
+        library = shell_word(file.parent)
+    elif file is not None and file.parent.parent.name == "snapshots":
+        library = shell_word(file.parent.parent.parent)
+    command = f"`searchlab index --data {library} --rebuild`"
+    return f"index again with {command}, nothing is embedded twice"
+
+
+def with_folder(message: str, folder: Path) -> str:
+    """Put a library's folder into the remedy that `rebuild_remedy` gives without a file."""
+    command = "searchlab index --data"
+    return message.replace(f"{command} {_FOLDER}", f"{command} {shell_word(folder)}")
+
+
+def damaged_file(file: Path, must: str, problem: object) -> DataError:
+    """Return the error on a damaged file of a library, which says what mends it once.
+
+    >>> print(damaged_file(Path("words.columns"), "hold words", "none"))
+    words.columns must hold words, got: none; index again with \
+`searchlab index --data DIR --rebuild`, nothing is embedded twice
+    """
+    said, remedy = str(problem).removesuffix(f"; {rebuild_remedy()}"), rebuild_remedy(file)
+    return DataError(f"{file} must {must}, got: {said}; {remedy}")
 
 
 def quote(value: object) -> str:

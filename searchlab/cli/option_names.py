@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from searchlab.errors import InputError, NotFoundError
+from searchlab.errors import DataError, InputError, NotFoundError, with_folder
 
 _SUBJECT: Final = re.compile(r"\w+(?: and \w+)?(?= (?:must|cannot be combined)\b)")
 _LIST: Final = r"\w+(?:, (?:an? )?\w+)+(?: (?:and|or) (?:an? )?\w+)?"
@@ -70,6 +71,10 @@ def _naming(callback: Any, parameters: Sequence[click.Parameter]) -> Any:
             return callback(*arguments, **options)
         except (InputError, NotFoundError) as error:
             error.args = (with_options(str(error), parameters),)
+            raise
+        except DataError as error:
+            if isinstance(folder := options.get("data"), Path):
+                error.args = (with_folder(str(error), folder),)
             raise
 
     return call

@@ -211,7 +211,7 @@ def _read_manifest(folder: Path, snapshot_id: str) -> bytes:
         )
         raise MismatchError(msg) from error
     except OSError as error:
-        raise DataError(broken(path, error.strerror or str(error))) from error
+        raise broken(path, error.strerror or str(error)) from error
 
 
 # -- where shards begin ---------------------------------------------------------------------------

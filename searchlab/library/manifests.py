@@ -10,12 +10,11 @@ from typing import Annotated, Any
 import msgspec
 
 from searchlab.config import Config
-from searchlab.errors import DataError, InputError
+from searchlab.errors import DataError, InputError, damaged_file
 from searchlab.files import sha256_of, sync_file
 from searchlab.library.roots import Root
 
 FORMAT = 4
-REMEDY = "index again with `searchlab index --data DIR --rebuild`, nothing is embedded twice"
 
 
 class _Sealed(msgspec.Struct):
@@ -57,7 +56,7 @@ def read_manifest(place: Path, *, of_any_format: bool = False) -> dict[str, Any]
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise DataError(broken(path, str(error))) from error
+        raise broken(path, str(error)) from error
     return parse_manifest(content, place, of_any_format=of_any_format)
 
 
@@ -78,7 +77,7 @@ def parse_manifest(content: bytes, place: Path, *, of_any_format: bool = False) 
         msgspec.convert(manifest, _Manifest)
         Config.from_dict(manifest["config"])
     except (ValueError, KeyError, TypeError, InputError, RecursionError) as error:
-        raise DataError(broken(place / "manifest.json", str(error))) from error
+        raise broken(place / "manifest.json", str(error)) from error
     return dict(manifest)
 
 
@@ -119,11 +118,11 @@ def check_file(path: Path, sealed: dict[str, Any], *, whole: bool) -> None:
     try:
         size = path.stat().st_size
         if size != sealed["bytes"]:
-            raise DataError(broken(path, f"{size:,} bytes instead of {sealed['bytes']:,}"))
+            raise broken(path, f"{size:,} bytes instead of {sealed['bytes']:,}")
         if whole and sha256_of(path) != sealed["sha256"]:
-            raise DataError(broken(path, "another checksum"))
+            raise broken(path, "another checksum")
     except OSError as error:
-        raise DataError(broken(path, error.strerror or str(error))) from error
+        raise broken(path, error.strerror or str(error)) from error
 
 
 def seal(path: Path) -> dict[str, Any]:
@@ -132,6 +131,6 @@ def seal(path: Path) -> dict[str, Any]:
     return {"bytes": path.stat().st_size, "sha256": sha256_of(path)}
 
 
-def broken(path: Path, problem: str) -> str:
-    """Return the message on a damaged file, with the remedy."""
-    return f"{path} must be as it was written, got: {problem}; {REMEDY}"
+def broken(path: Path, problem: str) -> DataError:
+    """Return the error on a damaged file, with the remedy."""
+    return damaged_file(path, "be as it was written", problem)

@@ -22,11 +22,10 @@ from typing import Any
 import numpy as np
 
 from searchlab.config import Config
-from searchlab.errors import DataError, quote
+from searchlab.errors import DataError, damaged_file, quote
 from searchlab.files import link_or_copy, sync_folder, write_atomically
 from searchlab.library.manifests import (
     FORMAT,
-    REMEDY,
     broken,
     check_file,
     read_manifest,
@@ -91,10 +90,9 @@ def current_id(folder: Path) -> str | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise DataError(broken(folder / "CURRENT", error.strerror or str(error))) from error
+        raise broken(folder / "CURRENT", error.strerror or str(error)) from error
     if not _NAME.fullmatch(name):
-        msg = f"{folder / 'CURRENT'} must name a snapshot, got {quote(name)}; {REMEDY}"
-        raise DataError(msg)
+        raise damaged_file(folder / "CURRENT", "name a snapshot", quote(name))
     return name
 
 
@@ -185,7 +183,7 @@ def adopt_snapshot(folder: Path, source: Path) -> str:
     def copy(name: str, target: Path) -> None:
         shutil.copyfile(source / name, target)
         if seal(target) != manifest["files"][name]:
-            raise DataError(broken(source / name, "another checksum"))
+            raise broken(source / name, "another checksum")
 
     snapshot_id = take_snapshot(folder, manifest, copy)
     put_in_force(folder, snapshot_id)
@@ -212,7 +210,7 @@ def take_snapshot(
         for name, sealed in manifest["files"].items():
             fetch(name, partial / name)
             if seal(partial / name)["bytes"] != sealed["bytes"]:
-                raise DataError(broken(partial / name, "another size"))
+                raise broken(partial / name, "another size")
     return _finish(partial, manifest, number=number)
 
 
@@ -315,7 +313,7 @@ def open_snapshot(
     table = PhotoTable.open(place / _PHOTOS)
     labels = np.sort(table.labels)
     if labels.min(initial=0) < 0 or (np.diff(labels) == 0).any():
-        raise DataError(broken(place / _PHOTOS, "labels below 0, or one of two photos"))
+        raise broken(place / _PHOTOS, "labels below 0, or one of two photos")
     facets = Facets.open(place / _FACETS, table)
     if open_vectors is None:
         index = _open_index(place, config, table)
@@ -338,7 +336,7 @@ def _open_index(place: Path, config: Config, table: PhotoTable) -> VectorIndex:
     vectors = map_vectors(place)
     if len(vectors) != len(table):
         problem = f"{len(vectors):,} vectors for {len(table):,} photos"
-        raise DataError(broken(place / _VECTORS, problem))
+        raise broken(place / _VECTORS, problem)
     return open_index(place, vectors, config, labels=table.labels)
 
 
@@ -358,7 +356,7 @@ def map_vectors(place: Path) -> Embeddings:
             msg = f"rows of {vectors.shape[1]} numbers that do not lie one after the other"
             raise ValueError(msg)
     except _UNREADABLE as error:
-        raise DataError(broken(place / _VECTORS, str(error))) from error
+        raise broken(place / _VECTORS, str(error)) from error
     return vectors
 
 

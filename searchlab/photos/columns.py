@@ -22,12 +22,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.errors import DataError, InputError, quote
+from searchlab.errors import DataError, InputError, damaged_file, quote, rebuild_remedy
 
 _MAGIC = b"SLCOLS01"
 _ALIGNED = 64
 _AT_ONCE = 4_096  # texts that are copied together
-_REMEDY = "index again with `searchlab index --data DIR --rebuild`, nothing is embedded twice"
 _NEAR = 2048  # bytes a text that are read beside it sooner than by a system call of its own
 _DTYPES = ("|u1", "<u4", "<u8", "<i4", "<i8", "<f4")
 
@@ -82,7 +81,8 @@ class Texts:
 
     def _read(self, start: int, end: int) -> bytes:
         if not 0 <= start <= end <= len(self.data):
-            msg = f"a text must lie in {len(self.data):,} bytes, got {start} to {end}; {_REMEDY}"
+            got = f"{start} to {end}; {rebuild_remedy()}"
+            msg = f"a text must lie in {len(self.data):,} bytes, got {got}"
             raise DataError(msg)
         if self.stored is not None:
             return self.stored.read(start, end)
@@ -130,7 +130,8 @@ class Texts:
 
     def _check_order(self, starts: NDArray[np.int64]) -> None:
         if starts[0] < 0 or starts[-1] > len(self.data) or (np.diff(starts) < 0).any():
-            msg = f"texts must lie in order in {len(self.data):,} bytes, got others; {_REMEDY}"
+            remedy = rebuild_remedy()
+            msg = f"texts must lie in order in {len(self.data):,} bytes, got others; {remedy}"
             raise DataError(msg)
 
 
@@ -138,7 +139,7 @@ def _decode(text: bytes) -> str:
     try:
         return text.decode()
     except UnicodeDecodeError as error:
-        msg = f"a stored text must be UTF-8, got {quote(text)}; {_REMEDY}"
+        msg = f"a stored text must be UTF-8, got {quote(text)}; {rebuild_remedy()}"
         raise DataError(msg) from error
 
 
@@ -247,8 +248,7 @@ def open_columns(path: Path) -> Columns:
         length = int.from_bytes(head[8:], "little")
         return Columns(file, json.loads(os.read(file.handle, min(length, size))))
     except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        msg = f"{path} must hold columns, got: {error}; index the photos again to rebuild it"
-        raise DataError(msg) from error
+        raise damaged_file(path, "hold columns", error) from error
 
 
 def _array(whole: NDArray[np.uint8], *, dtype: str, length: int, offset: int) -> NDArray[Any]:

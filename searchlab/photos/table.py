@@ -14,7 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.errors import DataError, InputError, NotFoundError, quote
+from searchlab.errors import (
+    DataError,
+    InputError,
+    NotFoundError,
+    damaged_file,
+    quote,
+    rebuild_remedy,
+)
 from searchlab.photos.columns import Texts, join_texts, open_columns, pack_texts, save_columns
 from searchlab.photos.photo import URL_SIZES, Photo, day_number
 
@@ -176,10 +183,7 @@ class PhotoTable:
                 {name: arrays.texts(name) for name in TEXT_COLUMNS},
             )
         except (KeyError, UnicodeDecodeError, DataError) as error:
-            msg = (
-                f"{path} must be a photo table, got: {error}; index the photos again to rebuild it"
-            )
-            raise DataError(msg) from error
+            raise damaged_file(path, "be a photo table", error) from error
 
     def save(self, path: Path) -> None:
         """Write the table as one file of columns."""
@@ -290,10 +294,7 @@ class PhotoTable:
         try:
             return [Photo(**attributes) for attributes in self.attributes(rows)]
         except InputError as error:
-            msg = (
-                f"a stored photo must be as it was written, got: {error}; index again with "
-                "`searchlab index --data DIR --rebuild`, nothing is embedded twice"
-            )
+            msg = f"a stored photo must be as it was written, got: {error}; {rebuild_remedy()}"
             raise DataError(msg) from error
 
     def attributes(self, rows: Sequence[int], *, owners: bool = True) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ import numpy as np
 
 from searchlab.config import Config
 from searchlab.config.calibration import Calibration, Curve, QueryTraits
-from searchlab.errors import DataError, MismatchError
+from searchlab.errors import DataError, MismatchError, rebuild_remedy
 from searchlab.models.canaries import CanaryCheck
 from searchlab.models.protocol import Embedder, Embeddings, TextReading, is_reader
 from searchlab.search.indexes import VectorIndex
@@ -194,10 +194,7 @@ class QueryVectors:
         """
         vector: Embeddings = self._photos.read_rows(np.array([row]))[0]
         if not 0 <= float(np.linalg.norm(vector)) < _LONGEST:
-            msg = (
-                f"the vector of row {row} must be a unit row, got another; index again with "
-                "`searchlab index --data DIR --rebuild`, nothing is embedded twice"
-            )
+            msg = f"the vector of row {row} must be a unit row, got another; {rebuild_remedy()}"
             raise DataError(msg)
         return vector
 

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from searchlab import cli
+from searchlab.errors import DataError, rebuild_remedy
 from searchlab.library.library import open_library
 from tests.support import cli_world
 from tests.support.cli_world import error_of
@@ -124,6 +125,25 @@ def test_a_damaged_library_is_an_error_with_the_remedy(run, mine):
         line = error_of(run(*arguments, "--data", mine), 1)
         assert "vectors.npy" in line
         assert "--rebuild" in line
+
+
+@pytest.mark.parametrize("name", ["photos", "facets", "words", "words-0"])
+def test_a_cut_file_of_columns_is_an_error_with_the_command_that_mends_it(run, mine, name):
+    [path] = mine.glob(f"snapshots/*/{name}.columns")
+    path.write_bytes(path.read_bytes()[:-64])
+    for arguments in (["search", "red"], ["index"], *([["info"]] if name == "photos" else [])):
+        line = error_of(run(*arguments, "--data", mine), 1)
+        assert f"`searchlab index --data {mine} --rebuild`" in line
+    assert run("index", "--data", mine, "--rebuild").code == 0
+
+
+def test_where_only_the_command_line_knows_the_folder_it_names_it(run, mine, monkeypatch):
+    def read(_):
+        msg = f"texts must lie in order, got others; {rebuild_remedy()}"
+        raise DataError(msg)
+
+    monkeypatch.setattr("searchlab.library.info.describe_library", read)
+    assert f"--data {mine} --rebuild" in error_of(run("info", "--data", mine), 1)
 
 
 @pytest.mark.parametrize("more", [[], ["--model", "palette"]], ids=["", "model"])

@@ -17,7 +17,7 @@ from searchlab.photos.columns import open_columns, save_columns
 from tests.support.examples import examples
 
 DTYPES = ("u1", "<u4", "<u8", "<i4", "<i8", "<f4")
-REFUSED = r"c\.columns must hold columns, got: .*; index the photos again to rebuild it"
+REFUSED = r"c\.columns must hold columns, got: .*; index again with .* --rebuild`"
 
 
 @pytest.fixture

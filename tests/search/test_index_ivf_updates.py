@@ -209,7 +209,9 @@ def test_lists_that_were_saved_before_there_were_heads_are_refused(saved, vector
     del columns["axes"], columns["head_codes"]
     save_columns(saved / "lists.columns", {key: each.copy() for key, each in columns.items()})
     check_refused(
-        saved, vectors, r"lists, got: it has no column 'axes'; index again to rebuild it$"
+        saved,
+        vectors,
+        r"lists, got: it has no column 'axes'; index again with `searchlab index .*--rebuild`",
     )
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.errors import DataError
+from searchlab.errors import DataError, damaged_file
 from searchlab.photos.colors import (
     FAMILY_NAMES,
     MAX_TOLERANCE,
@@ -76,11 +76,7 @@ class Facets:
         try:
             facets._make_all()
         except (KeyError, ValueError, DataError) as error:
-            msg = (
-                f"{path} must hold the facets of {len(table)} photos, got: {error}; "
-                "index the photos again to rebuild it"
-            )
-            raise DataError(msg) from error
+            raise damaged_file(path, f"hold the facets of {len(table)} photos", error) from error
         return facets
 
     def save(self, path: Path) -> None:

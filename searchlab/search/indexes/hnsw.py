@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.config import Config
-from searchlab.errors import DataError, InputError, MismatchError, count
+from searchlab.errors import InputError, MismatchError, count, damaged_file
 from searchlab.models.protocol import Embeddings
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.indexes.exact import check_nearest, check_search, empty_neighbors, nearest
@@ -296,8 +296,7 @@ class HnswIndex(VectorIndex):
             graph.load_index(str(path), allow_replace_deleted=False)
             _check_probe(graph, labels, vectors)
         except (OSError, RuntimeError, InputError) as error:
-            msg = f"{path} must be this snapshot's graph, got: {error}; index again to rebuild it"
-            raise DataError(msg) from error
+            raise damaged_file(path, "be this snapshot's graph", error) from error
         return cls(vectors, labels=labels, graph=graph, **_settings(config))
 
     def estimate(self, config: Config, n_allowed: int) -> tuple[bool, str]:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.errors import DataError
+from searchlab.errors import damaged_file
 from searchlab.files import link_or_copy
 from searchlab.photos.columns import open_columns, save_columns
 from searchlab.photos.table import PhotoTable
@@ -174,11 +174,8 @@ class WordIndex:
             segment = Segment.open(folder / f"words-{number}.columns")
             rows = names.get(f"rows-{number}")
             if rows is None or len(rows) != len(segment) or not _are_rows(rows, is_new):
-                msg = (
-                    f"{folder / _NAMES} must hold rows of {len(segment)} documents, got others; "
-                    "index the photos again to rebuild it"
-                )
-                raise DataError(msg)
+                must = f"hold rows of {len(segment)} documents"
+                raise damaged_file(folder / _NAMES, must, "others")
             segments.append(segment)
             doc_rows.append(rows)
         return cls(segments, doc_rows)

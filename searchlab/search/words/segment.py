@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.errors import DataError
+from searchlab.errors import DataError, damaged_file
 from searchlab.photos.columns import Texts, open_columns
 from searchlab.search.filters.bitmaps import COMPILED_FROM, Bitmap
 from searchlab.search.words.fields import ALL_FIELDS, FIELDS, WEIGHTS
@@ -110,8 +110,7 @@ class Segment:
         try:
             return cls(columns, columns.texts("terms"), path)
         except (KeyError, ValueError, DataError) as error:
-            msg = f"{path} must hold words, got: {error}; index the photos again to rebuild it"
-            raise DataError(msg) from error
+            raise damaged_file(path, "hold words", error) from error
 
     def __len__(self) -> int:
         return len(self.arrays["digests"])
@@ -225,10 +224,7 @@ class Segment:
 
     def refused(self, wanted: str = _SOUND) -> DataError:
         """Return the error that says what the file must hold."""
-        return DataError(
-            f"{self.path} must hold {wanted}, got others; index again with "
-            "`searchlab index --data DIR --rebuild`, nothing is embedded twice"
-        )
+        return damaged_file(self.path or Path("words"), f"hold {wanted}", "others")
 
 
 @lru_cache(maxsize=2**16)

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from searchlab.errors import DataError, InputError, quote
+from searchlab.errors import DataError, InputError, quote, rebuild_remedy
 from searchlab.photos.columns import Texts
 from searchlab.photos.table import PhotoTable
 from searchlab.search.filters.photographers.names import Names
@@ -148,5 +148,5 @@ def _read_texts(column: Texts, rows: NDArray[np.int32]) -> list[str]:
     try:
         return [str(data[start:end], "utf-8") for start, end in ends]
     except UnicodeDecodeError as error:
-        msg = f"names must be UTF-8, got {quote(error.object)}; index again with --rebuild"
+        msg = f"names must be UTF-8, got {quote(error.object)}; {rebuild_remedy()}"
         raise DataError(msg) from error

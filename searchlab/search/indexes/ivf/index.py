@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchlab.config import Config
-from searchlab.errors import DataError, InputError, MismatchError, count
+from searchlab.errors import InputError, MismatchError, count, damaged_file
 from searchlab.models.protocol import Embeddings
 from searchlab.photos.columns import open_columns, save_columns
 from searchlab.search.filters.bitmaps import Bitmap
@@ -353,8 +353,7 @@ class IvfIndex(VectorIndex):
             Stopping.unpack(lists.stopping, vectors.shape[1])
             check_probes(lists, vectors)
         except InputError as error:
-            msg = f"{path} must be this snapshot's lists, got: {error}; index again to rebuild it"
-            raise DataError(msg) from error
+            raise damaged_file(path, "be this snapshot's lists", error) from error
         return cls(vectors, labels=labels, lists=lists, **_settings(config))
 
     def estimate(self, config: Config, n_allowed: int) -> tuple[bool, str]:
