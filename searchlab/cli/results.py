@@ -68,9 +68,10 @@ def check_output(options: Mapping[str, Any]) -> Output:
     Raises:
         InputError: Options that contradict each other, or an unknown field.
     """
+    paths = "--paths" if options["paths"] else "-0"
     forms = {
         "--verbose": ("details", options["verbose"]),
-        "--paths": ("paths", options["paths"] or options["null"]),
+        paths: ("paths", options["paths"] or options["null"]),
         "--json": ("json", options["as_json"]),
     }
     chosen = [name for name, (_, is_set) in forms.items() if is_set]
@@ -84,7 +85,7 @@ def check_output(options: Mapping[str, Any]) -> Output:
     fields = None if options["fields"] is None else _read_fields(options["fields"])
     private = [name for name in OWNERS_FIELDS if name in (fields or ())]
     if options["share"] and (form == "paths" or private):
-        which = "--paths" if form == "paths" else f"the field {private[0]}"
+        which = paths if form == "paths" else f"the field {private[0]}"
         msg = f"--share leaves out files, places and keywords, got {which} too; keep one"
         raise InputError(msg)
     return Output(

@@ -311,8 +311,11 @@ def test_a_name_of_any_bytes_reaches_a_pipe_as_it_is(tmp_path):
     ("options", "words"),
     [
         (["--paths", "--json"], "--paths and --json"),
-        (["-0", "-v"], "--verbose and --paths"),
+        (["-0", "-v"], "--verbose and -0"),
+        (["-0", "--json"], "got -0 and --json"),
+        (["-0", "--paths", "--json"], "got --paths and --json"),
         (["-v", "--json"], "--verbose and --json"),
+        (["-0", "--share"], "got -0 too"),
         (["--paths", "--share"], "--share leaves out files, places and keywords, got --paths"),
         (["--json", "--fields", "file", "--share"], "got the field file"),
         (["--json", "--fields", "photo_id,place", "--share"], "got the field place"),
