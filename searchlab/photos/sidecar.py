@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
-from searchlab.errors import InputError
+from searchlab.errors import InputError, quote
 from searchlab.photos.photo import day_number
 
 SIDECAR_NAME = "photos.jsonl"
@@ -155,7 +155,7 @@ def _text(name: str, value: Any) -> str:
     if value is None:
         return ""
     if not isinstance(value, str) or len(value) > MAX_TEXT:
-        msg = f"{name} must be text of at most {MAX_TEXT} characters, got {str(value)[:60]!r}"
+        msg = f"{name} must be text of at most {MAX_TEXT} characters, got {quote(value)}"
         raise InputError(msg)
     return plain_characters(value)
 

@@ -115,6 +115,12 @@ def test_a_line_that_cannot_be_used_is_a_problem_and_the_next_line_counts(sideca
     assert (path.name, record.title) == ("good.jpg", "kept")
 
 
+@pytest.mark.parametrize("title", ["5", "true", "[5]", '{"x": null}'])
+def test_a_text_that_is_none_is_quoted_as_it_is(sidecar, title):
+    [bad] = sidecar(b'{"file": "a.jpg", "title": %s}' % title.encode())
+    assert bad.reason.endswith(f"got {json.loads(title)!r}")
+
+
 def test_text_of_ten_thousand_characters_passes_and_one_more_is_a_problem(sidecar):
     longest = json.dumps({"file": "a.jpg", "title": "é" * 10_000}).encode()
     longer = json.dumps({"file": "a.jpg", "title": "é" * 10_001}).encode()
