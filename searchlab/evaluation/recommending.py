@@ -254,9 +254,10 @@ class Recommendation:
         sizes = [power.detectable for power in self.report.powers.values()]
         if not sizes or not np.isfinite(max(sizes)):
             return "These queries are too few to show small differences; add some."
+        shown = " to ".join(dict.fromkeys(f"{size:.3f}" for size in (min(sizes), max(sizes))))
         return (
-            f"These queries show differences of {min(sizes):.3f} to {max(sizes):.3f} four times in "
-            "five; smaller ones would often be missed."
+            f"These queries show differences of {shown} four times in five; smaller ones would "
+            "often be missed."
         )
 
     def _draw(self, axis: Any, lang: str, points: tuple[Point, ...], *, left: bool) -> None:

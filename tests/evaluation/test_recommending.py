@@ -1,4 +1,5 @@
 import json
+import re
 
 import numpy as np
 import pytest
@@ -155,6 +156,7 @@ def test_words_name_the_choice_its_price_and_what_is_worse():
     assert "the others are shown to be worse" in text
     assert text.count(", the best") == 3
     assert "four times in five" in text
+    assert not re.search(r"differences of (\d\.\d+) to \1 ", text)
 
 
 def test_one_configuration_alone_is_recommended_without_comparison():
