@@ -48,7 +48,8 @@ def _read(context: click.Context, _: click.Parameter, file: Path | None) -> None
     try:
         url = Path(file).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        msg = f"--database-url-file must be a file that can be read, got {file}: {error}"
+        why = error.strerror if isinstance(error, OSError) else error
+        msg = f"--database-url-file must be a file that can be read, got {file}: {why}"
         raise InputError(msg) from None
     if not url or "\n" in url:
         msg = f"--database-url-file must hold one line, the address, got {file} with none or more"

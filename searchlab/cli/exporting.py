@@ -69,7 +69,8 @@ def export_vectors_to(
         try:
             wanted += texts.read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
-            msg = f"--texts must be a file of texts in UTF-8, one a line, got {texts}: {error}"
+            why = error.strerror if isinstance(error, OSError) else error
+            msg = f"--texts must be a file of texts in UTF-8, one a line, got {texts}: {why}"
             raise InputError(msg) from error
     if dataset is not None:
         from searchlab.evaluation.datasets import load_dataset

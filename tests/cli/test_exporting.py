@@ -40,7 +40,8 @@ def test_wrong_options_are_one_line(run, data, tmp_path):
     wrong = run("export", "vectors", out, "--data", data, "--format", "csv")
     assert "npy, npz, parquet or safetensors, got 'csv'" in error_of(wrong, 2)
     wrong = run("export", "vectors", out, "--data", data, "--texts", tmp_path / "none.txt")
-    assert "--texts must be a file of texts" in error_of(wrong, 2)
+    said = f"--texts must be a file of texts in UTF-8, one a line, got {tmp_path / 'none.txt'}"
+    assert error_of(wrong, 2) == f"searchlab: {said}: No such file or directory"
     assert not out.exists()
 
 
