@@ -300,8 +300,8 @@ def _roots(places: tuple[Path, ...], options: dict[str, Any]) -> list[Root]:
 @click.option(
     "--min-recall",
     type=float,
-    help="Least expected share of the exact results to find, 0 to 1; the library's own if not "
-    "given.",
+    help="Least expected share of the exact results to find, above 0, up to 1; the library's own "
+    "if not given.",
 )
 @click.option(
     "--per-page", type=int, default=10, show_default=True, help="Results per page, 1 to 100."

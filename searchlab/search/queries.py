@@ -91,10 +91,7 @@ class Query:
         if self.limit is not None:
             check_count("limit", self.limit, MAX_LIMIT)
         if self.min_recall is not None:
-            _check_number("min_recall", self.min_recall, 0, 1)
-            if self.min_recall == 0:
-                msg = "min_recall must be above 0, got 0; leave it out"
-                raise InputError(msg)
+            _check_number("min_recall", self.min_recall, 0, 1, above=True)
         if self.sort_by not in SORT_ORDERS:
             msg = f"sort_by must be relevance or newest, got {quote(self.sort_by)}"
             raise InputError(msg)
@@ -382,8 +379,9 @@ def _check_text(text: str) -> str | None:
     return text if text.strip() else None
 
 
-def _check_number(name: str, value: float, low: float, high: float) -> None:
+def _check_number(name: str, value: float, low: float, high: float, *, above: bool = False) -> None:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not low <= value <= high:  # NaN is in no range
-        msg = f"{name} must be a number from {low:g} to {high:g}, got {quote(value)}"
+    if not is_number or not low <= value <= high or (above and value == low):  # NaN is in no range
+        limits = f"above {low:g}, up to {high:g}" if above else f"from {low:g} to {high:g}"
+        msg = f"{name} must be a number {limits}, got {quote(value)}"
         raise InputError(msg)

@@ -95,3 +95,7 @@ def test_without_a_command_the_commands_are_shown(run, arguments):
 )
 def test_an_unknown_word_is_bad_usage_in_one_line(run, arguments):
     assert "--help" in error_of(run(*arguments), 2)
+
+
+def test_the_least_recall_is_above_0_in_the_help_as_in_the_refusal(run):
+    assert "above 0, up to 1" in " ".join(run("search", "--help").out.split())

@@ -98,7 +98,7 @@ def test_a_recall_above_0_to_1_may_be_asked_for(recall):
 
 @pytest.mark.parametrize("recall", [0, 0.0, -0.1, 1.01, math.nan, math.inf, True, "0.9", *HUGE])
 def test_any_other_recall_is_refused(recall):
-    with pytest.raises(InputError, match="min_recall must be"):
+    with pytest.raises(InputError, match="min_recall must be a number above 0, up to 1, got"):
         Query(text="a", min_recall=recall)
 
 
