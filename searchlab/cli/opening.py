@@ -14,8 +14,8 @@ import click
 from searchlab.cli.database import database_option
 from searchlab.cli.extras import require_extra
 from searchlab.cli.keys import accounts_database
-from searchlab.cli.options import FOLDER, data_option
-from searchlab.errors import ConflictError, NotFoundError, shell_word
+from searchlab.cli.options import FOLDER, data_option, given_options
+from searchlab.errors import ConflictError, InputError, NotFoundError, shell_word
 
 _HOST = "127.0.0.1"
 _PORTS = range(20_000, 30_000)
@@ -50,6 +50,9 @@ def open_library(
     from searchlab.api.settings import Settings
     from searchlab.api.web.session_cookies import Site
 
+    if library is not None and "data" in given_options():
+        msg = f"LIBRARY and --data cannot be combined, got {library} and {data}; keep one"
+        raise InputError(msg)
     folder = (library or data).expanduser().resolve()
     if not (folder / "library.json").is_file():
         msg = (

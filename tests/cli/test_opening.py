@@ -15,7 +15,7 @@ from searchlab.api.accounts.database import open_database, sqlite_url
 from searchlab.api.accounts.migrations import migrate
 from searchlab.api.ops.listening import bind
 from searchlab.cli.opening import open_library
-from searchlab.errors import NotFoundError
+from searchlab.errors import InputError, NotFoundError
 from tests.support.pages import tiny_library
 from tests.support.served import COMMAND
 
@@ -87,6 +87,15 @@ def test_the_library_is_named_in_any_way(library, started, monkeypatch, way):
     done = call("--no-browser", *words, env=env)
     assert done.exit_code == 0, done.exception
     assert started[0].data == folder
+
+
+def test_a_library_that_is_named_twice_is_refused_unless_by_the_variable(library, started):
+    done = call(library, "--data", "other", "--no-browser")
+    assert isinstance(done.exception, InputError)
+    assert f"got {library} and other; keep one" in str(done.exception)
+    assert started == []
+    call(library, "--no-browser", env={"SEARCHLAB_DATA": "other"})
+    assert started[0].data == library
 
 
 def test_a_library_has_a_port_of_its_own_as_long_as_it_is_free(library, started):
