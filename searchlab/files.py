@@ -185,7 +185,7 @@ def write_parquet(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
 
     Raises:
         MissingExtraError: pyarrow is not installed.
-        InputError: There are no rows.
+        InputError: There are no rows, or the file cannot be written.
     """
     try:
         import pyarrow
@@ -198,7 +198,11 @@ def write_parquet(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
         raise InputError(msg)
     sink = pyarrow.BufferOutputStream()
     parquet.write_table(pyarrow.Table.from_pylist([dict(row) for row in rows]), sink)
-    write_atomically(path, sink.getvalue().to_pybytes())
+    try:
+        write_atomically(path, sink.getvalue().to_pybytes())
+    except OSError as error:
+        msg = f"{path} must be a file that can be written, got: {error.strerror}"
+        raise InputError(msg) from error
     return path
 
 

@@ -304,6 +304,7 @@ class Page:
 
         Raises:
             MissingExtraError: pyarrow is not installed.
+            InputError: There are no results, or the file cannot be written.
         """
         return write_parquet(Path(path), ranked_rows(self.hits, start=self.start))
 

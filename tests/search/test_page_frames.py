@@ -61,6 +61,15 @@ def test_a_page_goes_into_parquet_with_files_and_titles(library, tmp_path):
         library.search(Query(text="red", filter=nothing)).to_parquet(tmp_path / "none.parquet")
 
 
+def test_a_parquet_file_that_cannot_be_written_is_refused_by_its_name(library, tmp_path):
+    pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "none" / "x.parquet"
+    with pytest.raises(InputError) as refused:
+        library.search(Query(text="red"), per_page=3).to_parquet(path)
+    reason = "No such file or directory"
+    assert str(refused.value) == f"{path} must be a file that can be written, got: {reason}"
+
+
 def test_without_pyarrow_parquet_names_what_to_install(library, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     page = library.search(Query(text="red"), per_page=1)
