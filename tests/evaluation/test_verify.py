@@ -240,6 +240,9 @@ def test_a_dataset_that_is_not_here_is_said_and_not_passed_silently(recorded, mo
     verification = verify_result(recorded)
     assert verification.status == "not here"
     assert verification.remark.startswith("cannot be recomputed here: a dataset must be one of")
+    assert "got 'shades'; name the folder of your own dataset with `--dataset FOLDER`" in (
+        verification.remark
+    )
 
 
 def test_a_model_that_cannot_be_had_is_said(recorded):

@@ -236,10 +236,16 @@ class _Verifier:
         )
 
     def _dataset(self, name: str) -> Dataset:
-        from searchlab.evaluation.datasets import load_dataset
+        from searchlab.evaluation.datasets import dataset_names, load_dataset
 
         if name not in self._datasets:
-            self._datasets[name] = load_dataset(name)
+            try:
+                self._datasets[name] = load_dataset(name)
+            except NotFoundError as error:
+                if name in dataset_names():  # whose message says how to get it
+                    raise
+                msg = f"{error}; name the folder of your own dataset with `--dataset FOLDER`"
+                raise NotFoundError(msg) from error
         return self._datasets[name]
 
     def _library(self, dataset: Dataset) -> Library:
