@@ -275,6 +275,23 @@ def test_a_folder_with_other_files_is_not_written_over(tmp_path):
         write_vectors(tmp_path, IDS, ROWS, force=True)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([[1, 0], [0, 2]],), r"'b' in vectors, row 1, .* length 1, got 2 .*normalised=False\)$"),
+        (([[1, 0], [0, 0]],), "'b' in vectors, row 1, .* got all zeros"),
+        (([[1, 0], [1, 0]], ["t"], [[3, 0]]), "'t' in text_vectors, row 0, .* length 1, got 3"),
+        (([[1, 0], [1, 0]], ["t"], [[1, 0, 0]]), r"in /.*/v must have one dimension, got 2 and 3"),
+    ],
+)
+def test_what_cannot_be_written_is_said_of_the_arguments(tmp_path, arguments, message):
+    vectors, texts, text_vectors = [*arguments, [], []][:3]
+    with pytest.raises(InputError, match=message) as refused:
+        write_vectors(tmp_path / "v", ["a", "b"], vectors, texts=texts, text_vectors=text_vectors)
+    assert ".part" not in str(refused.value)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("kind", ["list_", "large_list"])
 def test_lists_of_either_length_are_read_from_parquet(tmp_path, kind):
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")

@@ -44,6 +44,7 @@ _NEAR_ONE: Final = 0.01  # rows in float16 are that far from length 1
 _AGREES: Final = 0.95
 _BLOCK: Final = 65_536
 _COMPARED_TEXTS: Final = 8
+_TO_SCALE: Final = 'write `{"normalised": false}` in vectors.json'
 
 
 class VectorsEmbedder(Embedder):
@@ -83,7 +84,7 @@ class VectorsEmbedder(Embedder):
         self._rows: dict[str, NDArray[Any]] = {}
         for kind, table in (("photos", photos), ("texts", texts)):
             if table is not None:
-                digests.append(_check_rows(table, self.dim, scaled=scaled))
+                digests.append(check_rows(table, self.dim, scaled=scaled))
                 self._rows[kind] = table.rows
         self.n_photos = 0 if photos is None else len(photos.names)
         self._photos = NameIndex([] if photos is None else photos.names)
@@ -290,8 +291,18 @@ def _read(folder: Path, field: str | None) -> tuple[VectorTable | None, VectorTa
     return photos, texts
 
 
-def _check_rows(table: VectorTable, dim: int, *, scaled: bool) -> str:
-    """Check names and rows; returns the SHA-256 over both."""
+def check_rows(table: VectorTable, dim: int, *, scaled: bool, to_scale: str = _TO_SCALE) -> str:
+    """Check names and rows; returns the SHA-256 over both.
+
+    Args:
+        table: Names and rows.
+        dim: Components that they have.
+        scaled: Whether they are scaled when they are read, so that they may have any length.
+        to_scale: What to do where they should be.
+
+    Raises:
+        InputError: A name is there twice, or a row is not usable.
+    """
     first: dict[str, int] = {}
     for row, name in enumerate(table.names):
         if first.setdefault(name, row) != row:
@@ -308,8 +319,7 @@ def _check_rows(table: VectorTable, dim: int, *, scaled: bool) -> str:
         if not scaled:
             off = np.abs(lengths - 1) > _NEAR_ONE
             got = f"length 1, got {lengths[off.argmax()]:.4g}" if off.any() else ""
-            why = '; if they are meant to be scaled, write `{"normalised": false}` in vectors.json'
-            _refuse(table, start, off, got, why)
+            _refuse(table, start, off, got, f"; if they are meant to be scaled, {to_scale}")
     return digest.hexdigest()
 
 
@@ -317,9 +327,9 @@ def _refuse(
     table: VectorTable, start: int, wrong: NDArray[np.bool_], must: str, remedy: str = ""
 ) -> None:
     if wrong.any():
-        name = table.names[start + int(wrong.argmax())]
-        where = f"({int(wrong.sum()):,} of {len(wrong):,} rows{remedy})"
-        msg = f"the vector of {quote(name)} in {table.file} must have {must} {where}"
+        row = start + int(wrong.argmax())
+        which = f"the vector of {quote(table.names[row])} in {table.file}, row {row:,},"
+        msg = f"{which} must have {must} ({int(wrong.sum()):,} of {len(wrong):,} rows{remedy})"
         raise InputError(msg)
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from searchlab.errors import ConflictError, InputError
-from searchlab.models.vectors.embedder import DESCRIPTION, FORMAT, VectorsEmbedder
-from searchlab.models.vectors.tables import write_table
+from searchlab.errors import ConflictError, InputError, MismatchError
+from searchlab.models.vectors.embedder import DESCRIPTION, FORMAT, VectorsEmbedder, check_rows
+from searchlab.models.vectors.tables import VectorTable, write_table
 
 
 def write_vectors(
@@ -73,15 +73,32 @@ def write_vectors(
                 msg = f"{stem} must have one vector each, got {len(names)} and {len(rows)} vectors"
                 raise InputError(msg)
             if len(names):
-                write_table(unfinished, stem, [str(name) for name in names], rows, kind)
+                named = [str(name) for name in names]
+                of = Path("vectors" if stem == "photos" else "text_vectors")  # as the arguments are
+                check_rows(
+                    VectorTable(named, rows, of),
+                    rows.shape[1],
+                    scaled=not normalised,
+                    to_scale="give normalised=False",
+                )
+                write_table(unfinished, stem, named, rows, kind)
         said = {"model": model, "model_id": model_id, "preprocessing": preprocessing}
         description = {name: value for name, value in said.items() if value is not None}
         text = json.dumps({"format": FORMAT, "normalised": normalised, **description}, indent=2)
         (unfinished / DESCRIPTION).write_text(f"{text}\n", encoding="utf-8")
-        VectorsEmbedder(unfinished)
+        _read_back(unfinished, place)
         if place.exists():
             shutil.rmtree(place)
         unfinished.replace(place)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return VectorsEmbedder(place)
+
+
+def _read_back(unfinished: Path, place: Path) -> None:
+    """Check what was written; errors name the folder that was asked for, not one that goes."""
+    try:
+        VectorsEmbedder(unfinished)
+    except (InputError, MismatchError) as error:
+        error.args = (str(error).replace(str(unfinished), str(place)),)
+        raise
