@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -163,6 +162,7 @@ def index(places: tuple[Path, ...], data: Path, **options: Any) -> None:
     photo itself. A photo without a known day gets the day on which it was first indexed.
     """
     from searchlab.cli.console import ConsoleProgress, print_report
+    from searchlab.cli.indexing_checks import check_covered, check_kept, keep
     from searchlab.config import Config
     from searchlab.library.ingest import index_photos, refuse_inside
     from searchlab.library.library import create_library
@@ -172,6 +172,8 @@ def index(places: tuple[Path, ...], data: Path, **options: Any) -> None:
     roots = _roots(places, options)
     config = None if options["config_file"] is None else Config.load(options["config_file"])
     # Checked first, so that a misspelt name leaves no empty library behind.
+    check_kept(options["keep_minutes"], options["keep_gb"])
+    check_covered(data, roots, options["forget"])
     refuse_inside(roots, data.resolve())
     if options["model"] is not None:
         load_model(options["model"])
@@ -179,7 +181,7 @@ def index(places: tuple[Path, ...], data: Path, **options: Any) -> None:
         Config(index=options["index_kind"])
     runner = runner_of(options)
     library = create_library(data)
-    _keep(library.folder, options["keep_minutes"], options["keep_gb"])
+    keep(library.folder, options["keep_minutes"], options["keep_gb"])
     log = stderr()
     report = index_photos(
         library,
@@ -197,20 +199,6 @@ def index(places: tuple[Path, ...], data: Path, **options: Any) -> None:
     if options["skipped"] is not None:
         write_text(options["skipped"], skipped_as_jsonl(report.problems))
     print_report(report, stdout(), every=options["verbose"])
-
-
-def _keep(folder: Path, minutes: float | None, gigabytes: float | None) -> None:
-    from searchlab.library.retention import Retention, read_retention, write_retention
-
-    for name, value in (("--keep-minutes", minutes), ("--keep-gb", gigabytes)):
-        if value is not None and not math.isfinite(value):
-            msg = f"{name} must be a finite number, got {value}"
-            raise InputError(msg)
-    if minutes is not None or gigabytes is not None:
-        before = read_retention(folder)
-        kept_s = before.kept_s if minutes is None else 60 * minutes
-        kept_bytes = before.kept_bytes if gigabytes is None else round(1e9 * gigabytes)
-        write_retention(folder, Retention(kept_s, kept_bytes))
 
 
 def _roots(places: tuple[Path, ...], options: dict[str, Any]) -> list[Root]:

@@ -19,7 +19,8 @@ KEPT_S = 3_600.0
 KEPT_BYTES = 10 * 10**9
 DROPPED = ".unfinished-"
 """Prefix of the names of folders that are not yet, or no longer, snapshots."""
-_LONGEST_S = 366 * 86_400.0
+LONGEST_S = 366 * 86_400.0
+MOST_BYTES = 2**60
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Retention:
     kept_bytes: int = KEPT_BYTES
 
     def __post_init__(self) -> None:
-        for name, most in (("kept_s", _LONGEST_S), ("kept_bytes", 2**60)):
+        for name, most in (("kept_s", LONGEST_S), ("kept_bytes", MOST_BYTES)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float):
                 msg = f"{name} must be a number, got {quote(value)}"

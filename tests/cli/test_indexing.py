@@ -210,6 +210,11 @@ def bad_index_calls(folder):
         "setting out of range": [good, "--config", folder / "range.json"],
         "deep config": [good, "--config", folder / "deep.json"],
         "forget unknown": [good, "--model", "palette", "--forget", folder / "empty"],
+        "forget all": [good, "--forget", good],
+        "minutes below 0": [good, "--keep-minutes", "-5"],
+        "no minutes": [good, "--keep-minutes", "nan"],
+        "GB below 0": [good, "--keep-gb", "-1"],
+        "endless GB": [good, "--keep-gb", "inf"],
     }
 
 
@@ -233,11 +238,38 @@ def test_bad_usage_of_index_is_one_line_and_makes_no_state(run, tmp_path, case):
     assert not (tmp_path / "data/CURRENT").exists()
 
 
-@pytest.mark.parametrize("case", ["missing folder", "unknown model", "missing records", "file"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        "missing folder", "unknown model", "missing records", "file", "nothing to cover",
+        "forget unknown", "forget all", "minutes below 0", "no minutes", "GB below 0",
+        "endless GB",
+    ],
+)  # fmt: skip
 def test_a_misspelt_option_leaves_no_folder_behind(run, tmp_path, case):
     arguments = bad_index_calls(tmp_path)[case]
     run("index", *arguments, "--data", tmp_path / "data")
     assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--keep-minutes", "-5", "a number from 0 to 527,040, got -5"),
+        ("--keep-minutes", "527041", "a number from 0 to 527,040, got 527041"),
+        ("--keep-gb", "-1", "a number from 0 to 1,152,921,504, got -1"),
+        ("--keep-gb", "nan", "a number from 0 to 1,152,921,504, got nan"),
+    ],
+)
+def test_what_is_kept_is_refused_in_the_unit_it_was_given_in(run, mine, option, value, said):
+    before = read_retention(mine)
+    line = error_of(run("index", "--data", mine, option, value), 2)
+    assert line == f"searchlab: {option} must be {said}"
+    assert read_retention(mine) == before
+
+
+def test_the_most_that_can_be_kept_is_taken(run, mine):
+    assert run("index", "--data", mine, "--keep-minutes", "527040").code == 0
 
 
 def test_an_unknown_kind_of_index_is_refused_and_no_library_is_made(run, tmp_path):
