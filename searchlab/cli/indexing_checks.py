@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -58,4 +59,17 @@ def check_covered(folder: Path, roots: Sequence[Root], forget: Sequence[Path]) -
             raise InputError(msg)
     if not places - {place.resolve() for place in forget}:
         msg = "a library must cover at least one folder of photos, got none; name one"
+        raise InputError(msg)
+
+
+def check_skipped(path: Path | None) -> None:
+    """Check that what is skipped can be written down afterwards.
+
+    Raises:
+        InputError: It cannot.
+    """
+    if path is None:
+        return
+    if not path.parent.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        msg = f"--skipped must be a file that can be written, in a folder that is there, got {path}"
         raise InputError(msg)

@@ -162,7 +162,7 @@ def index(places: tuple[Path, ...], data: Path, **options: Any) -> None:
     photo itself. A photo without a known day gets the day on which it was first indexed.
     """
     from searchlab.cli.console import ConsoleProgress, print_report
-    from searchlab.cli.indexing_checks import check_covered, check_kept, keep
+    from searchlab.cli.indexing_checks import check_covered, check_kept, check_skipped, keep
     from searchlab.config import Config
     from searchlab.library.ingest import index_photos, refuse_inside
     from searchlab.library.library import create_library
@@ -173,6 +173,7 @@ def index(places: tuple[Path, ...], data: Path, **options: Any) -> None:
     config = None if options["config_file"] is None else Config.load(options["config_file"])
     # Checked first, so that a misspelt name leaves no empty library behind.
     check_kept(options["keep_minutes"], options["keep_gb"])
+    check_skipped(options["skipped"])
     check_covered(data, roots, options["forget"])
     refuse_inside(roots, data.resolve())
     if options["model"] is not None:
@@ -196,9 +197,9 @@ def index(places: tuple[Path, ...], data: Path, **options: Any) -> None:
     )
     if options["prune"]:
         prune(library)
+    print_report(report, stdout(), every=options["verbose"])
     if options["skipped"] is not None:
         write_text(options["skipped"], skipped_as_jsonl(report.problems))
-    print_report(report, stdout(), every=options["verbose"])
 
 
 def _roots(places: tuple[Path, ...], options: dict[str, Any]) -> list[Root]:

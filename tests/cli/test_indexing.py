@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from searchlab.errors import InputError
 from searchlab.library.library import open_library
 from searchlab.library.retention import Retention, read_retention
 from tests.support import cli_world
@@ -123,6 +124,27 @@ def test_files_that_are_no_pictures_share_a_line_a_kind(run, tmp_path):
         f"skipped {place}/notes.txt: not an image",
     ]
     assert f"skipped {place}/7.MOV: not an image" in run(*arguments, "-v").out.splitlines()
+
+
+def test_where_the_skipped_cannot_be_written_nothing_is_indexed(run, tmp_path):
+    mosaic(tmp_path / "p/good.png", 1)
+    arguments = ["index", tmp_path / "p", "--data", tmp_path / "new", "--model", "palette"]
+    line = error_of(run(*arguments, "--skipped", tmp_path / "none/x"), 2)
+    assert "--skipped must be a file that can be written, in a folder that is there" in line
+    assert not (tmp_path / "new").exists()
+
+
+def test_the_report_is_printed_though_the_skipped_could_not_be_written(run, tmp_path, monkeypatch):
+    def write(path, text):
+        msg = f"{path} must be a file that can be written, got: No space left on device"
+        raise InputError(msg)
+
+    monkeypatch.setattr("searchlab.cli.library.write_text", write)
+    mosaic(tmp_path / "p/good.png", 1)
+    arguments = ["index", tmp_path / "p", "--data", tmp_path / "new", "--model", "palette"]
+    done = run(*arguments, "--skipped", tmp_path / "x")
+    assert (done.code, done.out) == (2, "1 photo: 1 added, 0 removed, 0 copies left out\n")
+    assert "No space left" in done.err
 
 
 def test_what_is_hidden_is_told_in_a_line_and_listed(run, tmp_path):
