@@ -20,6 +20,7 @@ from searchlab.cli.evaluation import datasets, evaluate, verify
 from searchlab.cli.exporting import export
 from searchlab.cli.extras import explain_missing
 from searchlab.cli.info import info
+from searchlab.cli.interrupting import say_what_is_kept
 from searchlab.cli.judging import judge
 from searchlab.cli.keys import keys
 from searchlab.cli.library import check, demo, index, search
@@ -85,6 +86,10 @@ for _command in (
     name_options(_command)
     searchlab.add_command(_command)
 
+_OF_MODELS = [models.commands[name] for name in ("build", "adapt", "migrate")]
+for _command in (demo, fetch, index, evaluate, push, *_OF_MODELS):
+    say_what_is_kept(_command)
+
 
 def main() -> None:
     """Run the command line; an error is one line on standard error."""
@@ -94,8 +99,8 @@ def main() -> None:
     gc.set_threshold(*_COLLECT_AFTER)
     try:
         searchlab(standalone_mode=False)
-    except click.exceptions.Abort:
-        _stop("interrupted; what was finished is kept, the same command goes on from there", 130)
+    except click.exceptions.Abort as stop:
+        _stop("; ".join(filter(None, ["interrupted", str(stop)])), 130)
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.exceptions.NoArgsIsHelpError as error:

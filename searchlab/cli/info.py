@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from searchlab.cli.options import data_option, stdout
-from searchlab.cli.skipped import skipped_lines
 from searchlab.errors import count
 
 if TYPE_CHECKING:
@@ -66,6 +65,8 @@ def _lines(library: LibraryInfo, *, every: bool) -> Iterator[tuple[str, str]]:
 
 
 def _problems(library: LibraryInfo, *, every: bool) -> Iterator[tuple[str, str]]:
+    from searchlab.cli.skipped import skipped_lines
+
     for place in library.missing:
         yield "problems", f"{place} showed no photo when it was indexed last; its photos are kept"
     for line in skipped_lines(library.problems, every=every):

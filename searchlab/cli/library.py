@@ -28,7 +28,6 @@ from searchlab.cli.options import (
     write_text,
 )
 from searchlab.cli.running import runner_of, runner_options
-from searchlab.cli.skipped import skipped_as_jsonl
 from searchlab.errors import InputError
 
 if TYPE_CHECKING:
@@ -163,6 +162,7 @@ def index(places: tuple[Path, ...], data: Path, **options: Any) -> None:
     """
     from searchlab.cli.console import ConsoleProgress, print_report
     from searchlab.cli.indexing_checks import check_covered, check_kept, check_skipped, keep
+    from searchlab.cli.skipped import skipped_as_jsonl
     from searchlab.config import Config
     from searchlab.library.ingest import index_photos, refuse_inside
     from searchlab.library.library import create_library
