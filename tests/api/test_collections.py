@@ -6,6 +6,7 @@ import threading
 from types import SimpleNamespace
 
 import pytest
+from litestar.datastructures import Headers
 from PIL import Image
 
 from searchlab.api.accounts import collections, database, idempotency
@@ -245,7 +246,7 @@ def request_to(collections, threads):
     attach(scope, context)
     return SimpleNamespace(
         app=SimpleNamespace(state={"services": services}),
-        headers={idempotency.IDEMPOTENCY_KEY: "k"},
+        headers=Headers({idempotency.IDEMPOTENCY_KEY: "k"}),
         scope=scope,
         method="POST",
     )

@@ -230,7 +230,9 @@ def test_a_page_behind_the_last_names_the_last(search):
     assert "page must be at most 4, which is the last for 25 results at 7 a page, got 5" in line
     assert "page must be an integer from 1" in error_of(search("red", "--page", 0), 2)
     cursor = json.loads(search("red", "--json").out)["pagination"]["next_cursor"]
-    assert "page and cursor" in error_of(search("--cursor", cursor, "--page", 2), 2)
+    assert "--page and --cursor cannot be combined" in error_of(
+        search("--cursor", cursor, "--page", 2), 2
+    )
     line = error_of(search("blue", "--cursor", cursor, "--per-page", 3, "--source", "nasa"), 2)
     assert "--cursor must stand without a search, as it holds one, got --per-page, --source" in line
 
