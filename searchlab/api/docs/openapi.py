@@ -69,8 +69,8 @@ Every error code is explained, with an example and what to do, at [/docs/errors]
 Keys are made with `searchlab keys create` and sent in the header `x-api-key`.
 
 Parameters of other names than those described here are ignored, as are those of the pages and of
-the command line that the API does not have, such as `before_date` and `palette`. What shapes a
-search is ignored beside a `cursor`, too, which holds it.
+the command line that the API does not have, such as `before_date` and `palette`. Beside a `cursor`
+those of a search are ignored, too: the cursor holds them.
 """
 
 
