@@ -231,7 +231,8 @@ def _embed(
     reasons = {problem.where: problem.reason for problem in refused}
     bad = {digest: reasons[str(path)] for digest, path in files.items() if str(path) in reasons}
     good = [picture for picture in scan.pictures if picture.sha256 not in bad]
-    pictures, problems, copies = identify(keep_edited(good, before, cache), covered)
+    good = keep_edited(good, before, cache, library.thumbnails)
+    pictures, problems, copies = identify(good, covered)
     problems += [
         Skipped(str(picture.path), bad[picture.sha256])
         for picture in scan.pictures

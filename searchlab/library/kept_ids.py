@@ -1,7 +1,8 @@
 """Kept ids: a photo stays the same photo when something is written into its file.
 
 A photo without an id of its library is known by the content that its file had at first. Programs
-that write titles, keywords or ratings into files change that content, but not the picture.
+that write titles, keywords or ratings into files change that content, and some encode the picture
+anew.
 """
 
 from __future__ import annotations
@@ -9,12 +10,20 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
 
 from searchlab.library.cache import ContentCache, Facts
+from searchlab.library.decoding import thumbnail_path
 from searchlab.library.scan import Picture
 from searchlab.photos.table import PhotoTable
 
 _CONTENT = re.compile("[0-9a-f]{64}")
+# Mean difference of small pictures, 0 to 255. Of 500 photos that were encoded again as JPEG of
+# quality 95 all were below 3.5; the most alike of different ones were 13 apart.
+_MOST_APART = 5.0
 
 
 def keep_moved(pictures: Sequence[Picture], before: PhotoTable | None) -> list[Picture]:
@@ -36,7 +45,10 @@ def keep_moved(pictures: Sequence[Picture], before: PhotoTable | None) -> list[P
 
 
 def keep_edited(
-    pictures: Sequence[Picture], before: PhotoTable | None, cache: ContentCache
+    pictures: Sequence[Picture],
+    before: PhotoTable | None,
+    cache: ContentCache,
+    thumbnails: Path,
 ) -> list[Picture]:
     """Note the first content of pictures that lie where they lay, looking the same in other bytes.
 
@@ -44,6 +56,7 @@ def keep_edited(
         pictures: The scanned pictures, after `keep_moved`.
         before: The photos of the state before, if there is one.
         cache: Holds the facts of all of them.
+        thumbnails: Folder of their small pictures.
     """
     if before is None:
         return list(pictures)
@@ -63,7 +76,8 @@ def keep_edited(
     first = {
         file: named
         for file, (digest, named) in left.items()
-        if _look_the_same(facts.get(digest), facts.get(new[file]))
+        if _are_sized_alike(facts.get(digest), facts.get(new[file]))
+        and _look_alike(*(thumbnail_path(thumbnails, one) for one in (digest, new[file])))
     }
     return [_note(picture, first.get(str(picture.path))) for picture in pictures]
 
@@ -81,9 +95,16 @@ def _note(picture: Picture, first: str | None) -> Picture:
     return picture if first is None else replace(picture, first_sha256=first)
 
 
-def _look_the_same(one: Facts | None, other: Facts | None) -> bool:
-    return one is not None and other is not None and _look(one) == _look(other)
+def _are_sized_alike(one: Facts | None, other: Facts | None) -> bool:
+    if one is None or other is None:
+        return False
+    return (one.width, one.height) == (other.width, other.height)
 
 
-def _look(facts: Facts) -> tuple[object, ...]:
-    return facts.width, facts.height, facts.shade, facts.palette, facts.blur_hash
+def _look_alike(one: Path, other: Path) -> bool:
+    try:
+        pixels = [np.asarray(Image.open(small).convert("RGB"), np.int16) for small in (one, other)]
+    except (OSError, Image.DecompressionBombError):  # gone or damaged: nobody can tell
+        return False
+    first, second = pixels
+    return first.shape == second.shape and float(abs(first - second).mean()) <= _MOST_APART

@@ -47,6 +47,30 @@ def test_a_file_that_is_written_into_stays_the_same_photo(put, index, library, p
         assert ids_by_name(library)["moved.png"] == before["a.png"]
 
 
+def test_nor_does_a_photo_change_that_a_program_encodes_anew(index, library, photos):
+    photos.mkdir(exist_ok=True)
+    path = photos / "a.jpg"
+    tiles = np.random.default_rng(3).integers(0, 256, (6, 8, 3), dtype=np.uint8)
+    picture = Image.fromarray(tiles).resize((320, 240), Image.Resampling.BICUBIC)
+    picture.save(path, quality=92)
+    index()
+    before = ids_by_name(library)
+    write_into(path, "Low tide")  # as JPEG of another quality
+    assert facts(index()) == (1, 0, 0, 0, 0)
+    assert ids_by_name(library) == before
+    picture.resize((300, 240)).save(path)
+    assert facts(index()) == (1, 1, 1, 1, 0)
+
+
+def test_where_nobody_can_tell_any_more_it_is_another_photo(put, index, library):
+    path = put("a.png", 1)
+    index()
+    for small in library.thumbnails.glob("*/*"):
+        small.unlink()
+    write_into(path, "Low tide")
+    assert facts(index()) == (1, 1, 1, 1, 0)
+
+
 def test_another_picture_under_the_name_is_another_photo(put, index, library):
     path = put("a.png", 1)
     index()
