@@ -184,7 +184,7 @@ class ReplicatedShards(Shards):
         question.n_open += 1
         try:
             future = state.ask(method, question.arguments)
-        except Exception as error:  # it is lost already
+        except Exception as error:  # as if its answer had failed: `_take` tells a loss from a fault
             future = Future()
             future.set_exception(error)
         pending[future] = number, state

@@ -211,12 +211,14 @@ def _list_files(folder: Path) -> Iterator[Path]:
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    # A folder may lie elsewhere, on a larger disk; one that leads back to itself is read once.
-    seen = set()
+    # A folder may lie elsewhere, on a larger disk; a link that leads back up is not followed.
     for place, folders, names in os.walk(folder, followlinks=True):
-        seen.add(os.path.realpath(place))
+        here = Path(place)
+        above = {
+            os.path.realpath(one) for one in (here, *here.parents) if one.is_relative_to(folder)
+        }
         folders[:] = [
-            name for name in sorted(folders) if os.path.realpath(Path(place) / name) not in seen
+            name for name in sorted(folders) if os.path.realpath(here / name) not in above
         ]
         for name in sorted(names):
             yield (Path(place) / name).relative_to(folder)

@@ -142,11 +142,16 @@ def test_folders_that_lie_on_another_disk_are_in_a_backup(library, tmp_path):
     elsewhere = tmp_path / "larger disk"
     shutil.move(library.folder / "thumbnails", elsewhere)
     (library.folder / "thumbnails").symlink_to(elsewhere)
-    (elsewhere / "round").symlink_to(library.folder)  # leads back, and is read once
+    (elsewhere / "round").symlink_to(library.folder)  # leads back up
+    (library.folder / "again").symlink_to(elsewhere)  # two names of one folder are two folders
     thumbnail = library.search("red")[0].thumbnail.relative_to(library.folder)
     back_up(library, tmp_path / "copy")
     assert (tmp_path / "copy" / thumbnail).read_bytes() == (library.folder / thumbnail).read_bytes()
     assert not (tmp_path / "copy" / "thumbnails" / "round").exists()
+    again = Path("again") / thumbnail.relative_to("thumbnails")
+    assert (tmp_path / "copy" / again).read_bytes() == (
+        elsewhere / again.relative_to("again")
+    ).read_bytes()
 
 
 def test_cursors_go_on_where_a_library_is_replaced(library, tmp_path):
