@@ -237,6 +237,10 @@ class ShardedIndex(VectorIndex):
         return pays, f"on each of {len(self.shards)} shards {reason}"
 
     # Static elsewhere; here the kind of index on the shards has the words.
+    def deep_search(self, n_photos: int) -> int:  # type: ignore[override]
+        """Return what the index of one machine would; see `VectorIndex.deep_search`."""
+        return self._kind.deep_search(n_photos)
+
     def describe_effort(self, effort: float) -> str:  # type: ignore[override]
         """Describe an effort in words; see `VectorIndex.describe_effort`."""
         return f"{self._kind.describe_effort(effort)} on each of {len(self.shards)} shards"

@@ -57,7 +57,8 @@ class Config:
         ef_search: Candidates looked at while searching, at least 1 (hnsw).
         step_rows: Photos that are scored exactly in the time of one step through the graph, 0 to
             always take the graph; the planner goes by it where there is no `tuning` (hnsw).
-        depth: Photos that the index ranks; those after them are ranked by exact score.
+        depth: Photos that the index ranks at least; those after them are ranked by exact score. The
+            clustered index ranks up to a thousand, where there are a hundred times as many.
         steering: Weight of the text beside the picture, for each unit of `text_alpha`.
         mixing: How the text is added to the picture: `"sum"`, as the model embeds both, or
             `"standardised"`, without what all texts share, and brought to the picture's spread over

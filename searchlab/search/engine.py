@@ -1,7 +1,7 @@
 """SearchEngine: the one ranking code path, from notebook to endpoint.
 
 A ranking is fixed by query, configuration and snapshot, and a page is a slice of it. The index
-ranks the first `Config.depth` photos; the rest are ranked by exact score, so that paging
+ranks the first photos, `Config.depth` or more; the rest are ranked by exact score, so that paging
 reaches every photo that meets the filter.
 """
 

@@ -113,8 +113,9 @@ class Ranker:
         asked = (query.text, query.photo_id, query.filter, query.text_alpha)
         found_by = (query.score_threshold, plan.mode, plan.effort, vector.tobytes())
         n_ahead = max(AHEAD, 2 * n_wanted)
-        if plan.mode != "exact" and n_wanted <= self.config.depth:
-            n_ahead = self.config.depth  # which is searched to anyway
+        *_, deepest = _depths(self.index, self.config)
+        if plan.mode != "exact" and n_wanted <= deepest:
+            n_ahead = deepest  # which is searched to anyway
         ranked = self.before.rank(
             (query.kind, asked, found_by),
             n_wanted,
@@ -190,7 +191,7 @@ def rank_approximately(
         vector: (dim,) unit row of the query.
         n_wanted: Photos, at most as many as are allowed.
         plan: Effort of the search, and how many photos are allowed.
-        config: Gives `depth`, how many photos the index ranks.
+        config: Gives `depth`, how many photos the index ranks at least.
         gains: Of photos that are allowed.
         allowed: Rows that may be found; all if left out.
 
@@ -247,7 +248,8 @@ def rank_above(
 
 def _depths(index: VectorIndex, config: Config) -> tuple[int, ...]:
     in_two = index.costs_by_depth and config.depth > _FIRST
-    return (_FIRST, config.depth) if in_two else (config.depth,)
+    deep = max(config.depth, index.deep_search(len(index)))
+    return (_FIRST, deep) if in_two else (config.depth,)
 
 
 def _append_new(head: Scored, more: Scored) -> Scored:

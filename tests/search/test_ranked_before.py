@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from searchlab.search import ranking
 from searchlab.search.filters.photo_filter import PhotoFilter
+from searchlab.search.indexes.ivf.index import IvfIndex
 from searchlab.search.queries import Query
 from searchlab.search.ranked_before import Ranked, RankedBefore
 from searchlab.search.ranking import Ranker
@@ -70,6 +71,43 @@ def test_the_depth_is_ranked_at_once_and_no_further_until_it_is_needed(build, so
     for start in range(5, 45, 5):
         engine.rank(Query(text="red"), start + 5, start=start)
     assert ranked == [40, 90]
+
+
+def test_an_index_that_searches_deep_is_asked_once_for_all_pages(build, ranked, monkeypatch):
+    query = Query(text="red")
+    choices = {"index": "clustered", "n_lists": 20, "depth": 30, "effort": 0.5}
+    first = build(**choices).rank(query, 5).rows
+    monkeypatch.setattr(IvfIndex, "deep_search", staticmethod(lambda n_photos: n_photos // 2))
+    engine = build(**choices)
+    asked, nearly_best = [], IvfIndex.nearly_best
+
+    def search(index, vector, depth, *arguments, **named):
+        asked.append(depth)
+        return nearly_best(index, vector, depth, *arguments, **named)
+
+    monkeypatch.setattr(IvfIndex, "nearly_best", search)
+    ranked.clear()
+    assert engine.rank(query, 5).rows.tolist() == first.tolist()
+    starts = range(5, N // 2 - 10, 10)
+    pages = [engine.rank(query, start + 10, start=start).rows for start in starts]
+    assert ranked == [5, N // 2]
+    assert asked == [24, 24, N // 2]
+    rows = engine.rank(query, starts[-1] + 10).rows
+    assert np.concatenate([first, *pages]).tolist() == rows.tolist()
+
+
+def test_a_graph_costs_as_much_at_any_depth_and_is_searched_to_that_of_the_config(build, ranked):
+    engine = build(index="hnsw", depth=40, step_rows=0)
+    engine.rank(Query(text="red"), 10, start=5)
+    assert ranked == [40]
+    assert type(engine.index).deep_search(10**7) == 0
+
+
+@pytest.mark.parametrize(("n_photos", "depth"), [(9_999, 99), (100_000, 1_000), (10**7, 1_000)])
+def test_the_clusters_are_searched_for_a_hundredth_of_the_photos_and_a_thousand_at_most(
+    n_photos, depth
+):
+    assert IvfIndex.deep_search(n_photos) == depth
 
 
 def test_first_pages_are_ranked_anew(build, ranked):

@@ -327,6 +327,18 @@ class VectorIndex(ABC):
         return False, f"scoring {count(n_allowed, 'photo')} costs least"
 
     @staticmethod
+    def deep_search(n_photos: int) -> int:
+        """Return how many photos a search still finds sooner than all are scored; 0 if unknown.
+
+        So many are searched for at least where more than a first page is asked for, whatever the
+        `depth` of the config. Indexes that cost the same at any depth have no use for it.
+
+        Args:
+            n_photos: Rows of the index.
+        """
+        return 0
+
+    @staticmethod
     def efforts(config: Config, n_photos: int) -> tuple[float, ...]:
         """Return the efforts that are worth measuring, ascending; none if not overridden."""
         return ()

@@ -58,6 +58,8 @@ _FEW = 200
 _SMALL = 4_000
 # Answers of `Stopping.bands` that are kept.
 _KEPT_BANDS = 256
+# Photos of one query that are searched for at most: fifty pages of the usual size.
+_DEEPEST = 1_000
 # Recall targets that are worth measuring.
 _RECALLS = (0.95, 0.98, 0.99, 0.995, 0.999)
 
@@ -364,6 +366,11 @@ class IvfIndex(VectorIndex):
                 f"scoring {count(n_allowed, 'photo')} costs no more than a search of the clusters",
             )
         return True, f"a search of the clusters costs less than scoring {count(n_allowed, 'photo')}"
+
+    @staticmethod
+    def deep_search(n_photos: int) -> int:
+        """Return a hundredth of them, a thousand at most; see `VectorIndex.deep_search`."""
+        return min(n_photos // 100, _DEEPEST)
 
     @staticmethod
     def efforts(config: Config, n_photos: int) -> tuple[float, ...]:
