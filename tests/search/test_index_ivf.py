@@ -14,10 +14,13 @@ from searchlab.models.protocol import unit_rows
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.indexes import ExactIndex
 from searchlab.search.indexes.ivf import early_stop
+from searchlab.search.indexes.ivf import index as ivf_index
 from searchlab.search.indexes.ivf.early_stop import N_QUERIES, hold_out, make_masks
 from searchlab.search.indexes.ivf.index import IvfIndex
+from searchlab.search.indexes.ivf.search import Candidates
 from searchlab.search.indexes.ivf.stopping import RECALLS, STRETCHES
 from searchlab.search.indexes.scoring import cosines
+from searchlab.search.words.matches import Gains
 from searchlab.studies.vectors.made import made_vectors
 from tests.support import ivf_world
 from tests.support.examples import examples
@@ -81,6 +84,30 @@ def test_a_filter_that_forbids_what_is_nearest_is_seen_through(index, exact, que
         neighbors = index.search(query[np.newaxis], 20, allowed=allowed)
         truth = exact.search(query[np.newaxis], 20, allowed=allowed)
         assert recall_at_k(neighbors, truth) >= 0.9
+
+
+def test_where_far_more_is_left_than_a_share_may_miss_all_is_searched(
+    index, exact, queries, vectors, monkeypatch
+):
+    query = queries["image"][0]
+    scan = ivf_index.scan_lists
+
+    def lost(*arguments, **named):
+        found = scan(*arguments, **named)
+        return Candidates(found.rows[:0], found.n_scored, hold_best=False)
+
+    monkeypatch.setattr(ivf_index, "scan_lists", lost)
+    allowed = vectors @ query < np.quantile(vectors @ query, 0.6)
+    found = index.search(query[np.newaxis], 20, allowed=allowed)
+    truth = exact.search(query[np.newaxis], 20, allowed=allowed)
+    assert found.rows.tolist() == truth.rows.tolist()
+    assert found.scores.tobytes() == truth.scores.tobytes()
+    assert found.rows_read[0] > allowed.sum() // 2
+    bits, rows = Bitmap.of_mask(allowed), np.flatnonzero(allowed)[:: N // 40].copy()
+    steps = np.arange(len(rows)) % 3 + 1
+    gains = Gains(rows, steps, np.array([0, 0.1, 0.2, 0.4], dtype=np.float32))
+    best = index.nearly_best(query, 20, gains, allowed=bits)
+    assert best.rows.tolist() == exact.best(query, 20, gains, allowed=bits).rows.tolist()
 
 
 @pytest.mark.slow

@@ -263,7 +263,7 @@ def test_gathering_and_scanning_to_the_end_find_the_best_codes(share, n_lists, g
         # No miss is allowed for, so that every list is read that is not out of reach; and no head
         # says that a row is, if its tail may be so long.
         for tails, n_sure in ((long_tails(heads), 25), (heads, 20)):
-            scanned, scored = scan(
+            scanned, scored, hold_best = scan(
                 *lists, offsets, centre_codes, centre_scales, spreads, *tails, query, bits.words,
                 bits.count, 20, 25, 9.0, 0.0, 1.0, bands(1.0, 1.0), bands(0.0, 1.0),
                 positions, with_gain, steps[with_gain], gains,
@@ -273,6 +273,7 @@ def test_gathering_and_scanning_to_the_end_find_the_best_codes(share, n_lists, g
             assert len(set(scanned.tolist())) == len(scanned) <= len(best)
             assert mask[scanned].all()
             assert scored <= bits.count
+            assert hold_best
 
 
 def test_a_scan_scores_no_row_twice_and_leaves_out_small_gains():
@@ -285,7 +286,7 @@ def test_a_scan_scores_no_row_twice_and_leaves_out_small_gains():
     with_gain = np.arange(0, 8_000, 2)
     for n_best in (100, 1_000, 4_000):
         steps = np.where(np.arange(4_000) < n_best, 2, 1)
-        scanned, scored = scan(
+        scanned, scored, _ = scan(
             codes, scales, rows, offsets, centre_codes, centre_scales,
             np.full(50, 1e-3, np.float32), *heads, vectors[7], NO_WORDS, 8_000, 60, 64, 0.01, 1.0,
             0.02, bands(1.0, 1.0), bands(0.0, 1.0), positions, with_gain, steps, gains,

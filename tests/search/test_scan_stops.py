@@ -35,7 +35,7 @@ def coded(rows):
 
 
 def scanned(lists, mask, *, n_wanted, missed, spread, share=1.0):
-    """Scan lists of rows for the query; the rows found, and how many were scored."""
+    """Scan for the query; the rows, None where far more are left, and how many were scored."""
     rows = np.concatenate(lists)
     codes, scales = coded(rows)
     offsets = np.concatenate([[0], np.cumsum([len(rows) for rows in lists])]).astype(np.int64)
@@ -46,13 +46,13 @@ def scanned(lists, mask, *, n_wanted, missed, spread, share=1.0):
     heads = make_heads(rows, members, np.arange(len(rows)), means, axes)
     places = np.arange(len(mask), dtype=np.int32)
     bits = Bitmap.of_mask(mask)
-    found, n_scored = scan(
+    found, n_scored, hold_best = scan(
         codes, scales, places, offsets, *centres, np.full(len(lists), spread, np.float32), *heads,
         QUERY, bits.words, bits.count, n_wanted, n_wanted + 4, 0.0, missed, 1.0,
         np.array([1.0, 1.0, share, 1.0]), np.array([0.0, 1.0, share, 1.0]),
         places, NO_GAINS.rows, NO_GAINS.steps, np.zeros(1, np.float32),
     )  # fmt: skip
-    return sorted(found.tolist()), n_scored
+    return sorted(found.tolist()) if hold_best else None, n_scored
 
 
 def test_the_only_row_of_the_last_list_is_all_that_is_left_of_the_allowed_ones():
@@ -84,6 +84,19 @@ def test_once_enough_is_found_no_more_than_a_share_of_the_rows_is_read(share):
     # A scan decides after 64 rows, or a sixteenth of those before, and after whole lists of 50.
     wanted = 5_000 * share
     assert wanted <= n_scored <= min(wanted + max(64, wanted / 16) + 50, 5_000)
+
+
+def test_what_is_near_and_forbidden_leaves_too_many_that_are_as_good_to_stop_after_a_share():
+    """All rows are alike here, and only the farther half of each list may be found."""
+    lists = [rows_at(0.5, 400, noise=0.1, seed=each) for each in range(100)]
+    products = np.concatenate(lists) @ QUERY
+    forbidden = products < np.median(products)
+    found, n_scored = scanned(lists, forbidden, n_wanted=5, missed=0.05, spread=0.1, share=0.3)
+    assert found is None
+    assert n_scored < 0.5 * forbidden.sum()
+    anywhere = np.random.default_rng(0).random(len(products)) < 0.5
+    found, _ = scanned(lists, anywhere, n_wanted=5, missed=0.05, spread=0.1, share=0.3)
+    assert len(found) >= 5
 
 
 def test_a_scan_reads_more_than_its_share_where_too_little_was_found():

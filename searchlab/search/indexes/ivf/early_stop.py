@@ -286,7 +286,7 @@ def _find_share(
     if not len(truth):
         return 1.0
     band = np.array([1.0, stretch, 1.0, along])
-    rows, _ = scan_lists(
+    found = scan_lists(
         lists, query, allowed, len(truth), missed=MISSED, usual=usual, bands=(band, band)
     )
-    return float(np.isin(truth, rows).mean())
+    return float(np.isin(truth, found.rows).mean())

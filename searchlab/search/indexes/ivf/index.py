@@ -9,7 +9,6 @@ passes is found, however few there are.
 from __future__ import annotations
 
 import dataclasses
-import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
@@ -25,7 +24,7 @@ from searchlab.photos.columns import open_columns, save_columns
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.indexes.exact import check_nearest, check_search, empty_neighbors, nearest
 from searchlab.search.indexes.ivf.early_stop import hold_out, learn_stopping, learn_texts
-from searchlab.search.indexes.ivf.kmeans import blocks
+from searchlab.search.indexes.ivf.kmeans import blocks, usable_processors
 from searchlab.search.indexes.ivf.lists import (
     Lists,
     build_lists,
@@ -35,6 +34,7 @@ from searchlab.search.indexes.ivf.lists import (
 )
 from searchlab.search.indexes.ivf.probes import check_probes
 from searchlab.search.indexes.ivf.search import (
+    Candidates,
     count_candidates,
     gather_rows,
     scan_lists,
@@ -121,7 +121,7 @@ class IvfIndex(VectorIndex):
         self.gather_below = gather_below or min(max(len(vectors) // 100, 4_000), 16_000)
         self._n_lists = n_lists
         self._seed = seed
-        self._threads = threads or _usable_processors()
+        self._threads = threads or usable_processors()
         if len(self.labels) != len(vectors):
             msg = f"labels must be as many as rows, got {len(self.labels)} for {len(vectors)}"
             raise MismatchError(msg)
@@ -206,8 +206,11 @@ class IvfIndex(VectorIndex):
         """Return the best rows, and how many were read."""
         if self._scores_all(n_wanted, allowed, recall):
             return self._nearest(query, n_wanted, allowed, np.float32(-np.inf))
-        rows, n_read = self._find_candidates(query, n_wanted, allowed, recall)
-        return _choose_best(self.vectors, query, rows, n_wanted), n_read
+        found = self._find_candidates(query, n_wanted, allowed, recall)
+        if found.hold_best:
+            return _choose_best(self.vectors, query, found.rows, n_wanted), found.n_scored
+        best, n_read = self._nearest(query, n_wanted, allowed, np.float32(-np.inf))
+        return best, found.n_scored + n_read
 
     def candidates(
         self,
@@ -223,7 +226,10 @@ class IvfIndex(VectorIndex):
         allowed = None if allowed is None or allowed.count == len(self.vectors) else allowed
         if self._scores_all(k, allowed, target):
             return np.arange(len(self.vectors)) if allowed is None else allowed.rows()
-        return self._find_candidates(query, k, allowed, target, gains)[0]
+        found = self._find_candidates(query, k, allowed, target, gains)
+        if found.hold_best:
+            return found.rows
+        return super().candidates(query, k, gains, allowed=allowed, effort=1.0)
 
     def _scores_all(self, n_wanted: int, allowed: Bitmap | None, recall: float) -> bool:
         count = len(self.vectors) if allowed is None else allowed.count
@@ -236,11 +242,10 @@ class IvfIndex(VectorIndex):
         allowed: Bitmap | None,
         recall: float,
         gains: Gains = NO_GAINS,
-    ) -> tuple[NDArray[np.int64], int]:
-        """Return rows with the best among them, and how many were read."""
+    ) -> Candidates:
         query = np.ascontiguousarray(query, dtype=np.float32)
         if allowed is not None and allowed.count <= self.gather_below:
-            return gather_rows(self._lists, query, allowed, n_wanted, gains), allowed.count
+            return gather_rows(self._lists, query, allowed, n_wanted, gains)
         n_allowed = len(self.vectors) if allowed is None else allowed.count
         return scan_lists(
             self._lists,
@@ -393,8 +398,3 @@ def _choose_best(
     scores = cosines_of(vectors, query, rows)
     best = best_first(scores)[:n_wanted]
     return Nearest(rows[best], scores[best])
-
-
-def _usable_processors() -> int:
-    usable = getattr(os, "sched_getaffinity", None)  # macOS and Windows do not say
-    return len(usable(0)) if usable else os.cpu_count() or 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import cast
@@ -143,6 +144,12 @@ def _search_groups(centres: Embeddings) -> _Nearest:
         return best, fits
 
     return nearest
+
+
+def usable_processors() -> int:
+    """Return how many processors this process may use."""
+    usable = getattr(os, "sched_getaffinity", None)  # macOS and Windows do not say
+    return len(usable(0)) if usable else os.cpu_count() or 1
 
 
 def blocks(count: int, size: int) -> Iterator[slice]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,6 +17,21 @@ from searchlab.search.indexes.scoring import cosines
 from searchlab.search.words.matches import NO_GAINS, Gains
 
 _NO_WORDS = np.zeros(0, dtype=np.uint64)
+
+
+class Candidates(NamedTuple):
+    """Rows to be scored again by their vectors.
+
+    Attributes:
+        rows: (n,) int64, ascending.
+        n_scored: Rows that were scored to find them.
+        hold_best: Whether the best rows are among them but for what a search may miss. They are not
+            where a filter leaves out just what is near the query, and there are none then.
+    """
+
+    rows: NDArray[np.int64]
+    n_scored: int
+    hold_best: bool = True
 
 
 def count_candidates(n_wanted: int) -> int:
@@ -35,7 +52,7 @@ def scan_lists(
     usual: float,
     bands: tuple[NDArray[np.float64], NDArray[np.float64]],
     gains: Gains = NO_GAINS,
-) -> tuple[NDArray[np.int64], int]:
+) -> Candidates:
     """Scan lists, the nearest first, until few of the best can be expected in those left.
 
     How few are found nevertheless depends on the stretch, whose effect on recall is measured.
@@ -52,12 +69,8 @@ def scan_lists(
             stretch; the share of the allowed rows after which the scan ends; and how far tails may
             lie along the query's. In between, all three are interpolated.
         gains: What allowed rows gain over their cosine; the best are those by both.
-
-    Returns:
-        (n,) int64 rows, ascending, to be scored again by their vectors; and how many rows were
-        scored.
     """
-    rows, n_scored = scan(
+    rows, n_scored, hold_best = scan(
         lists.codes,
         lists.scales,
         lists.rows,
@@ -80,13 +93,13 @@ def scan_lists(
         gains.values.astype(np.float32),
     )
     rows.sort()
-    return rows, n_scored
+    return Candidates(rows, n_scored, hold_best)
 
 
 def gather_rows(
     lists: Lists, query: Embeddings, allowed: Bitmap, n_wanted: int, gains: Gains = NO_GAINS
-) -> NDArray[np.int64]:
-    """Score every allowed row by its code and gain; return the best, (n,) int64, ascending."""
+) -> Candidates:
+    """Score every allowed row by its code and gain, and return the best."""
     rows: NDArray[np.int64] = gather(
         lists.codes,
         lists.scales,
@@ -103,7 +116,7 @@ def gather_rows(
         gains.values.astype(np.float32),
     )
     rows.sort()
-    return rows
+    return Candidates(rows, allowed.count)
 
 
 def sweep_lists(
