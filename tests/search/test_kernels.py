@@ -255,11 +255,12 @@ def test_gathering_and_scanning_to_the_end_find_the_best_codes(share, n_lists, g
         lifts = gains[steps[rows]]
         best = sorted(by_code(codes, scales, rows, query, mask, 25, lifts))
         # A large error: everything that is kept comes back.
-        gathered = gather(
+        gathered, holds_all = gather(
             *lists, positions, query, bits.words, bits.count, 20, 25, 9.0,
             with_gain, steps[with_gain], gains,
         )  # fmt: skip
         assert sorted(gathered.tolist()) == best
+        assert holds_all == (len(best) == bits.count)
         # No miss is allowed for, so that every list is read that is not out of reach; and no head
         # says that a row is, if its tail may be so long.
         for tails, n_sure in ((long_tails(heads), 25), (heads, 20)):
@@ -273,7 +274,7 @@ def test_gathering_and_scanning_to_the_end_find_the_best_codes(share, n_lists, g
             assert len(set(scanned.tolist())) == len(scanned) <= len(best)
             assert mask[scanned].all()
             assert scored <= bits.count
-            assert hold_best
+            assert hold_best == (len(scanned) == scored)
 
 
 def test_a_scan_scores_no_row_twice_and_leaves_out_small_gains():
@@ -294,6 +295,27 @@ def test_a_scan_scores_no_row_twice_and_leaves_out_small_gains():
         assert len(set(scanned.tolist())) == len(scanned) >= 60
         assert set(scanned.tolist()) <= set(with_gain[steps == 2].tolist())
         assert scored <= max(n_best, 512)
+
+
+@pytest.mark.parametrize("keep", [64, 300, 301])
+def test_rows_too_many_of_which_score_alike_are_not_said_to_hold_the_best(keep):
+    """Three hundred copies of one row are equally good: what is kept may be too little."""
+    vectors = rows_of(1_000, 64)
+    vectors[:300] = vectors[0]
+    codes, scales, rows, _, offsets, centres, heads = laid_out(vectors, 10)
+    positions = np.argsort(rows).astype(np.int32)
+    none = (NO_GAINS.rows, NO_GAINS.steps, np.zeros(1, dtype=np.float32))
+    gathered, hold_best = gather(
+        codes, scales, rows, positions, vectors[0], Bitmap.full(1_000).words, 1_000, 20, keep,
+        0.001, *none,
+    )  # fmt: skip
+    scanned, _, scan_holds = scan(
+        codes, scales, rows, offsets, *coded(centres)[:2], np.full(10, 1e-3, np.float32),
+        *long_tails(heads), vectors[0], NO_WORDS, 1_000, 20, keep, 0.001, 0.0, 1.0,
+        bands(1.0, 1.0), bands(0.0, 1.0), positions, *none,
+    )  # fmt: skip
+    assert hold_best == scan_holds == (keep > 300)
+    assert len(gathered) == len(scanned) == min(keep, 300)
 
 
 @given(
@@ -364,7 +386,7 @@ def test_what_rounding_may_have_put_behind_is_returned_and_no_more():
     rows = np.arange(4_000, dtype=np.int32)
     words = Bitmap.full(4_000).words
     for query in rows_of(20, 64, seed=3):
-        gathered = gather(
+        gathered, _ = gather(
             codes, scales, rows, rows, query, words, 4_000, 20, 200, float(errors.mean()),
             NO_GAINS.rows, NO_GAINS.steps, np.zeros(1, dtype=np.float32),
         )  # fmt: skip

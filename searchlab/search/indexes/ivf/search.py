@@ -25,8 +25,8 @@ class Candidates(NamedTuple):
     Attributes:
         rows: (n,) int64, ascending.
         n_scored: Rows that were scored to find them.
-        hold_best: Whether the best rows are among them but for what a search may miss. They are not
-            where a filter leaves out just what is near the query, and there are none then.
+        hold_best: Whether the best rows are among them but for what a search may miss. They may not
+            be where very many score alike, nor where a filter leaves out just what is near.
     """
 
     rows: NDArray[np.int64]
@@ -100,7 +100,7 @@ def gather_rows(
     lists: Lists, query: Embeddings, allowed: Bitmap, n_wanted: int, gains: Gains = NO_GAINS
 ) -> Candidates:
     """Score every allowed row by its code and gain, and return the best."""
-    rows: NDArray[np.int64] = gather(
+    rows, hold_best = gather(
         lists.codes,
         lists.scales,
         lists.rows,
@@ -116,7 +116,7 @@ def gather_rows(
         gains.values.astype(np.float32),
     )
     rows.sort()
-    return Candidates(rows, allowed.count)
+    return Candidates(rows, allowed.count, hold_best)
 
 
 def sweep_lists(

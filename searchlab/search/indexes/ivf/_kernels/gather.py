@@ -10,7 +10,7 @@ from numba import types
 from searchlab._numba import F32, F64, I64, inner, kernel, reads
 from searchlab.search.filters._kernels.bits import lowest, popcount
 from searchlab.search.indexes.ivf._kernels.codes import dot, estimate_error, prefetch, round_query
-from searchlab.search.indexes.ivf._kernels.heaps import offer, select_rows
+from searchlab.search.indexes.ivf._kernels.heaps import holds_all, offer, select_rows
 from searchlab.search.indexes.ivf._kernels.lists import CODES, SURE, WORDS
 
 # Rows between the one that is scored and the one that is prefetched.
@@ -101,7 +101,7 @@ def gather(
 
     Returns:
         int64 rows in no order: the best `n_wanted`, and those that may belong to them but for
-        rounding.
+        rounding; and whether that is all of these, which `keep` may be too few for.
     """
     code, step, zero = round_query(query, codes.shape[1])
     places = list_places(words, positions, n_allowed)
@@ -124,4 +124,5 @@ def gather(
             n_top = offer(top_scores, top_rows, n_top, score, np.int64(rows[place]))
     floor = top_scores[0] if n_top else -np.inf
     floor -= SURE * estimate_error(query, code, step, error)
-    return select_rows(kept_scores, kept_rows, n_kept, floor)
+    complete = holds_all(kept_scores, n_kept, floor, n_allowed)
+    return select_rows(kept_scores, kept_rows, n_kept, floor), complete

@@ -65,3 +65,9 @@ def select_rows(scores: Any, rows: Any, count: Any, floor: Any) -> Any:
             selected[size] = rows[number]
             size += 1
     return selected[:size]
+
+
+@inner
+def holds_all(scores: Any, count: Any, floor: Any, n_offered: Any) -> Any:
+    """Return whether a heap holds all that was offered with a score of at least `floor`."""
+    return count < scores.size or count == n_offered or scores[0] < floor

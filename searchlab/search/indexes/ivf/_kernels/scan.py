@@ -15,7 +15,7 @@ from numba import types
 from searchlab._numba import F32, F64, I64, inner, kernel, reads
 from searchlab.search.indexes.ivf._kernels.codes import dot, estimate_error, prefetch, round_query
 from searchlab.search.indexes.ivf._kernels.heads import COMPONENTS, ROWS, project, round_head
-from searchlab.search.indexes.ivf._kernels.heaps import offer, select_rows
+from searchlab.search.indexes.ivf._kernels.heaps import holds_all, offer, select_rows
 from searchlab.search.indexes.ivf._kernels.lifts import (
     TAKEN,
     collect_lifted,
@@ -172,9 +172,9 @@ def scan(
 
     Returns:
         int64 rows in no order, the best `n_wanted` and those that may belong to them but for
-        rounding; how many rows were scored; and whether the best are among them. They are not, and
-        no row is returned, where far more are to be expected in the lists left when a share of all
-        was read.
+        rounding; how many rows were scored; and whether the best are among them. They may not be
+        where so many rows score alike that `keep` leaves some out, nor where far more are to be
+        expected in the lists left when a share of all was read: then no row is returned.
     """
     code, step, zero = round_query(query, codes.shape[1])
     scores = score_lists(centres, centre_scales, code, step, zero)
@@ -381,4 +381,5 @@ def scan(
         density += (n_found / max(n_passed, 1) - density) * min(1.0, n_passed / _MEMORY)
     worst = top_scores[0] if n_top == top_scores.size and n_top else -np.inf
     worst -= SURE * estimate_error(query, code, step, error)
-    return select_rows(kept_scores, kept_rows, n_kept, worst), n_scored, True
+    complete = holds_all(kept_scores, n_kept, worst, n_scored)
+    return select_rows(kept_scores, kept_rows, n_kept, worst), n_scored, complete
