@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -10,10 +11,11 @@ import numpy as np
 import pytest
 
 from benchmarks.common.fresh_process import Usage, in_fresh_process
+from benchmarks.common.peers import PEERS
 from benchmarks.filters import bench_filters
 from benchmarks.index import bench_index
 from benchmarks.scale import bench_scale
-from benchmarks.scale.cells import FILTERS, REAL_FILTERS, Filter
+from benchmarks.scale.cells import FILTERS, REAL_FILTERS, Filter, Workload
 from benchmarks.scale.summary import OURS, at_recall, fit_laws, make_rows, plan
 from benchmarks.targets.goals import GOALS, Goal
 from searchlab.evaluation.provenance.measurement import read_measurement
@@ -60,6 +62,32 @@ def test_the_fastest_that_finds_enough_stands_beside_the_one_setting():
     assert metrics["one setting: recall image none"] == 0.98
     assert "p50_ms text none" not in metrics
     assert metrics["best recall text none"] == 0.98
+
+
+def test_of_the_worst_query_is_told_what_a_record_tells():
+    metrics = at_recall([point(None, 1.0, 5), point(None, 1.0, 6, kind="text")], 200)
+    assert not [name for name in metrics if "least" in name]
+    points = [point(100, 0.99, 5) | {"least_recall": 0.7}, point(100, 1.0, 6, kind="text")]
+    assert at_recall(points, 200)["one setting: least_recall image none"] == 0.7
+
+
+@pytest.mark.parametrize("name", ["faiss-flat", "pgvector", "usearch"])
+def test_a_filter_is_a_mask_or_an_attribute_or_nothing(name):
+    entry = PEERS[name]
+    if not entry.is_installed:
+        pytest.skip(f"{entry.package} is not installed")
+    peer, mask = entry.make(), np.arange(8) < 3
+    rows = np.eye(8, dtype=np.float32)
+    workload = Workload(rows, {}, {"none": None, "random 0.1%": mask}, {})
+    with tempfile.TemporaryDirectory(prefix="searchlab-scale-") as folder:
+        peer.build(rows, bench_scale.marks_of(peer, workload), Path(folder))
+        assert bench_scale.answer_within(peer, "none", None)(rows[5], 1).tolist() == [5]
+        among = bench_scale.answer_within(peer, "random 0.1%", mask)
+        if name == "usearch":
+            assert among is None
+        else:
+            assert set(among(rows[5], 3).tolist()) <= {0, 1, 2}
+        peer.close()
 
 
 def test_a_system_without_a_knob_has_one_setting():
@@ -257,7 +285,8 @@ def test_a_summary_is_made_anew_from_what_is_on_record_and_nothing_is_measured(
     bench_scale.main()
     after = read_measurement(folder / "summary.json")
     assert after["rows"] == [row for row in before["rows"] if row["system"] != "faiss-flat"]
-    assert after["missing"] == {"faiss-flat": "1M: not measured yet"}
+    missing = {*bench_scale.SYSTEMS} - {row["system"] for row in before["rows"]} | {"faiss-flat"}
+    assert after["missing"] == dict.fromkeys(missing, "1M: not measured yet")
     measured = [read_measurement(path) for path in folder.glob("*-1M.json")]
     machines = sorted({one["manifest"]["machine"] for one in measured})
     assert after["manifest"]["machine"] == "; ".join(machines)

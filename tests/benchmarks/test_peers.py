@@ -79,6 +79,22 @@ def test_finds_only_what_a_filter_allows_and_all_of_a_fifth(peer, atlas, relatio
         assert overlap(nearest, rows) >= 8
 
 
+def test_what_filters_by_marks_finds_as_much_as_by_its_own_words(name, peer, atlas):
+    mask = atlas.columns["source"] == 1
+    if not peer.takes_marks:
+        pytest.skip("it does not filter by marks")
+    made = PEERS[name].make()
+    with tempfile.TemporaryDirectory(prefix=f"searchlab-{name}-") as folder:
+        made.build(atlas.vectors, {"marked": mask.astype(np.int64)}, Path(folder))
+        made.set_effort(max(made.efforts))
+        exact = ExactIndex(atlas.vectors).search(atlas.queries["aligned"], K, allowed=mask)
+        for query, rows in zip(atlas.queries["aligned"], exact.rows, strict=True):
+            nearest = np.asarray(made.search_marked(query, K, "marked"))
+            assert mask[nearest].all()
+            assert overlap(nearest, rows) >= 9
+        made.close()
+
+
 def test_without_a_condition_the_filtered_search_is_the_plain_one(peer, atlas):
     if not peer.filters:
         pytest.skip("it cannot filter")

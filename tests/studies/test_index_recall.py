@@ -90,6 +90,18 @@ def test_a_slow_system_is_asked_three_queries_and_a_fast_one_all_of_them_again_a
     assert 0 < fast["p50_ms"] <= fast["p99_ms"]
 
 
+def test_the_worst_query_stands_beside_the_mean():
+    nothing = np.zeros(0, dtype=np.int64)
+    search, worst = one_by_one(ExactIndex(MADE.photos)), QUERIES[4]
+
+    def answer(query, k):
+        return nothing if np.array_equal(query, worst) else search(query, k)
+
+    measured = measure_within(answer, MADE.photos, QUERIES, EXACT, budget_s=60, runs=1)
+    assert measured["least_recall"] == 0
+    assert measured["recall"] == pytest.approx(1 - 1 / len(QUERIES))
+
+
 def test_a_sweep_names_every_setting_and_recall_rises_with_effort():
     table = sweep(MADE.photos, MADE.queries, Ms=(4, 8), ef_searches=(10, 200), seed=1)
     settings = [(row["M"], row["ef_search"], row["queries"]) for row in table]

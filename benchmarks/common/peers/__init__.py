@@ -31,6 +31,7 @@ class Peer:
         efforts: Values of its setting between speed and recall; empty where it has none.
         filters: How it filters, in a few words; empty where it cannot.
         takes_masks: Whether it can search among any set of rows; see `search_among`.
+        takes_marks: Whether it can search among rows whose attribute is 1; see `search_marked`.
         filter_effort: The effort that is used where filters are measured with one setting.
         borrows: Whether it searches the caller's own array, which its memory then does not hold.
         pids: Processes that work for it and are not children of this one.
@@ -39,6 +40,7 @@ class Peer:
     efforts: tuple[int, ...] = (16, 32, 64, 128, 256, 512)
     filters: str = ""
     takes_masks: bool = False
+    takes_marks: bool = False
     filter_effort: int = 200
     borrows: bool = False
     pids: tuple[int, ...] = ()
@@ -92,6 +94,10 @@ class Peer:
 
     def search_among(self, query: Embeddings, k: int, selection: Any) -> Any:
         """Return at most k of the selected rows for a query, (dim,), best first."""
+        raise NotImplementedError
+
+    def search_marked(self, query: Embeddings, k: int, column: str) -> Any:
+        """Return at most k of the rows whose attribute is 1, best first."""
         raise NotImplementedError
 
     def search_many(self, queries: Embeddings, k: int) -> Any:
@@ -154,8 +160,10 @@ PEERS: dict[str, Entry] = {
     "hnswlib": Entry("hnswlib:HnswlibPeer", "hnswlib", ("hnswlib",)),
     "hnswlib-huge": Entry("hnswlib:HnswlibPeer", "hnswlib", ("hnswlib",), environment=_HUGE_PAGES),
     "faiss-hnsw": Entry("faiss:FaissHnswPeer", "faiss-cpu", ("faiss",)),
+    "faiss-hnsw-sq8": Entry("faiss:FaissCodedHnswPeer", "faiss-cpu", ("faiss",)),
     "faiss-flat": Entry("faiss:FaissFlatPeer", "faiss-cpu", ("faiss",)),
     "faiss-ivf-sq8": Entry("faiss:FaissListsPeer", "faiss-cpu", ("faiss",), {"code": "SQ8"}),
+    "faiss-ivf-pq4": Entry("faiss:FaissListsPeer", "faiss-cpu", ("faiss",), {"code": "PQfs"}),
     "faiss-ivf-rabitq": Entry("faiss:FaissListsPeer", "faiss-cpu", ("faiss",), {"code": "RaBitQ"}),
     "usearch": Entry("usearch:UsearchPeer", "usearch", ("usearch",)),
     "usearch-f16": Entry("usearch:UsearchPeer", "usearch", ("usearch",), {"dtype": "f16"}),

@@ -87,51 +87,29 @@ class FaissHnswPeer(FaissFlatPeer):
         self._index.hnsw.efSearch = effort
 
 
-class FaissListsPeer(FaissFlatPeer):
-    """`IndexIVF...`: rows in k-means lists as short codes; the best are scored again in float32.
+class _RescoringPeer(FaissFlatPeer):
+    """Short codes; the best by them are scored again in float32.
 
     The second scoring reads the caller's own rows, as searchlab's does.
     """
 
-    efforts = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
-    filter_effort = 64
     borrows = True
-    _candidates: Mapping[str, int] = {"SQ8": 2, "RaBitQ": 16}
-
-    def __init__(self, *, code: str = "SQ8", **settings: Any) -> None:
-        super().__init__(**settings)
-        self._code = code
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What it was built with."""
-        return {"code": self._code, "candidates": self._candidates[self._code]}
+    _n_candidates = 2  # for each row that is wanted
 
     def _fill(self, vectors: Embeddings) -> None:
         self._vectors = vectors
-        n, dim = vectors.shape
-        n_lists = max(1, min(round(2 * n**0.5), n // 40))
-        name = f"IVF{n_lists},{self._code}"
-        self._index = faiss.index_factory(dim, name, faiss.METRIC_INNER_PRODUCT)
-        self._index.cp.niter, self._index.cp.seed = 10, self.seed
-        self._index.cp.max_points_per_centroid = 64
-        sample = np.random.default_rng(self.seed).permutation(n)[: 64 * n_lists]
+        sample = np.random.default_rng(self.seed).permutation(len(vectors))[: self._n_sampled]
         self._index.train(vectors[np.sort(sample)])
-        for start in range(0, n, 65_536):
+        for start in range(0, len(vectors), 65_536):
             self._index.add(np.ascontiguousarray(vectors[start : start + 65_536]))
 
-    def _parameters(self, selector: Any) -> Any:
-        kind = faiss.IVFRaBitQSearchParameters if self._code == "RaBitQ" else None
-        return (kind or faiss.SearchParametersIVF)(sel=selector, nprobe=self._index.nprobe)
-
-    def set_effort(self, effort: int) -> None:
-        """Set `nprobe`: how many lists are read."""
-        self._index.nprobe = min(effort, self._index.nlist)
+    @property
+    def _n_sampled(self) -> int:
+        return 65_536
 
     def search(self, query: Embeddings, k: int) -> Any:
         """Ask for more rows than k, and keep the k best by their cosines."""
-        n_candidates = min(self._candidates[self._code] * k, len(self._vectors))
-        return self._best(query, super().search(query, n_candidates), k)
+        return self._best(query, super().search(query, self._enough(k)), k)
 
     def search_many(self, queries: Embeddings, k: int) -> Any:
         """Ask one after the other."""
@@ -139,8 +117,10 @@ class FaissListsPeer(FaissFlatPeer):
 
     def search_among(self, query: Embeddings, k: int, selection: Any) -> Any:
         """Search the selected rows in the same way."""
-        n_candidates = min(self._candidates[self._code] * k, len(self._vectors))
-        return self._best(query, super().search_among(query, n_candidates, selection), k)
+        return self._best(query, super().search_among(query, self._enough(k), selection), k)
+
+    def _enough(self, k: int) -> int:
+        return min(self._n_candidates * k, len(self._vectors))
 
     def _best(self, query: Embeddings, candidates: NDArray[np.int64], k: int) -> Any:
         candidates = candidates[candidates >= 0]
@@ -150,3 +130,58 @@ class FaissListsPeer(FaissFlatPeer):
         """Write the index, and the rows that it needs beside its codes."""
         super().save(folder)
         np.save(folder / "vectors.npy", self._vectors)
+
+
+class FaissCodedHnswPeer(_RescoringPeer, FaissHnswPeer):
+    """`IndexHNSWSQ` over codes of eight bits."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What it was built with."""
+        return {**super().settings, "code": "SQ8", "candidates": self._n_candidates}
+
+    def _empty(self, dim: int) -> Any:
+        code = faiss.ScalarQuantizer.QT_8bit
+        index = faiss.IndexHNSWSQ(dim, code, self.M, faiss.METRIC_INNER_PRODUCT)
+        index.hnsw.efConstruction = self.ef_construction
+        return index
+
+
+class FaissListsPeer(_RescoringPeer):
+    """`IndexIVF...`: rows in k-means lists, as bytes, as quarters of one, or as bits."""
+
+    efforts = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+    filter_effort = 64
+
+    def __init__(self, *, code: str = "SQ8", **settings: Any) -> None:
+        super().__init__(**settings)
+        self._code = code
+        self._n_candidates = {"SQ8": 2, "PQfs": 16, "RaBitQ": 16}[code]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What it was built with."""
+        return {"code": self._code, "candidates": self._n_candidates}
+
+    def _fill(self, vectors: Embeddings) -> None:
+        n, dim = vectors.shape
+        self._n_lists = max(1, min(round(2 * n**0.5), n // 40))
+        # Two components share four bits, and sixteen products are looked up at once.
+        code = f"PQ{dim // 2}x4fs" if self._code == "PQfs" else self._code
+        name = f"IVF{self._n_lists},{code}"
+        self._index = faiss.index_factory(dim, name, faiss.METRIC_INNER_PRODUCT)
+        self._index.cp.niter, self._index.cp.seed = 10, self.seed
+        self._index.cp.max_points_per_centroid = 64
+        super()._fill(vectors)
+
+    @property
+    def _n_sampled(self) -> int:
+        return 64 * self._n_lists
+
+    def _parameters(self, selector: Any) -> Any:
+        kind = faiss.IVFRaBitQSearchParameters if self._code == "RaBitQ" else None
+        return (kind or faiss.SearchParametersIVF)(sel=selector, nprobe=self._index.nprobe)
+
+    def set_effort(self, effort: int) -> None:
+        """Set `nprobe`: how many lists are read."""
+        self._index.nprobe = min(effort, self._index.nlist)

@@ -22,6 +22,7 @@ _FEW_VALUES = 1_000
 class LancePeer(Peer):
     """A table with an `IVF_HNSW_FLAT` index; conditions are SQL, applied before the search."""
 
+    takes_marks = True
     filters = "SQL `where`, prefiltered; a BITMAP index for attributes of few values, else a BTREE"
 
     def build(self, vectors: Embeddings, columns: Mapping[str, NDArray[Any]], folder: Path) -> None:
@@ -60,5 +61,12 @@ class LancePeer(Peer):
         """Ask the table with a `where`."""
         if condition is None:
             return self.search(query, k)
-        search = self._query(query, k).where(condition.sql(), prefilter=True)
+        return self._among(query, k, condition.sql())
+
+    def search_marked(self, query: Embeddings, k: int, column: str) -> Any:
+        """Ask the table with a `where`."""
+        return self._among(query, k, f"{column} = 1")
+
+    def _among(self, query: Embeddings, k: int, where: str) -> Any:
+        search = self._query(query, k).where(where, prefilter=True)
         return search.to_arrow()["row"].to_numpy()

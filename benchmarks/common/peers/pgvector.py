@@ -28,6 +28,7 @@ _SETTINGS: tuple[LiteralString, ...] = (
 class PgvectorPeer(Peer):
     """A table with an `hnsw` index over inner products and a btree for each attribute."""
 
+    takes_marks = True
     filters = "SQL `WHERE` with iterative scans, a btree for each attribute; its planner chooses"
 
     def build(
@@ -109,6 +110,10 @@ class PgvectorPeer(Peer):
         if condition is None:
             return self.search(query, k)
         return self._nearest(query, k, f"WHERE {condition.sql()}")
+
+    def search_marked(self, query: Embeddings, k: int, column: str) -> Any:
+        """Ask the table with a `WHERE`."""
+        return self._nearest(query, k, f"WHERE {column} = 1")
 
     def close(self) -> None:
         """Stop the server; its files go with it."""
