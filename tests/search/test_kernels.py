@@ -223,7 +223,7 @@ def long_tails(heads):
 
 def bands(cosine, stretch):
     """Return what a scan takes for queries of a kind; it may read all rows, and allows for all."""
-    return np.array([cosine, stretch, 1.0, 1.0])
+    return np.array(2 * [[cosine, stretch, 1.0, 1.0]])
 
 
 def by_code(vectors_codes, scales, rows, query, mask, keep, lifts):

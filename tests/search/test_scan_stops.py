@@ -8,7 +8,7 @@ import pytest
 
 from searchlab.search.filters.bitmaps import Bitmap
 from searchlab.search.indexes.ivf._kernels.codes import encode
-from searchlab.search.indexes.ivf._kernels.lists import BUCKETS
+from searchlab.search.indexes.ivf._kernels.lists import BUCKETS, is_even, mark_places
 from searchlab.search.indexes.ivf._kernels.scan import _count_expected, scan
 from searchlab.search.indexes.ivf.heads import learn_axes, make_heads
 from searchlab.search.indexes.ivf.lists import build_lists
@@ -34,7 +34,7 @@ def coded(rows):
     return codes, scales
 
 
-def scanned(lists, mask, *, n_wanted, missed, spread, share=1.0):
+def scanned(lists, mask, *, n_wanted, missed, spread, share=1.0, others=None):
     """Scan for the query; the rows, None where far more are left, and how many were scored."""
     rows = np.concatenate(lists)
     codes, scales = coded(rows)
@@ -46,10 +46,12 @@ def scanned(lists, mask, *, n_wanted, missed, spread, share=1.0):
     heads = make_heads(rows, members, np.arange(len(rows)), means, axes)
     places = np.arange(len(mask), dtype=np.int32)
     bits = Bitmap.of_mask(mask)
+    shares = (share, share if others is None else others)
+    bands = [np.array([[cosine, 1.0, each, 1.0] for each in shares]) for cosine in (1.0, 0.0)]
     found, n_scored, hold_best = scan(
         codes, scales, places, offsets, *centres, np.full(len(lists), spread, np.float32), *heads,
         QUERY, bits.words, bits.count, n_wanted, n_wanted + 4, 0.0, missed, 1.0,
-        np.array([1.0, 1.0, share, 1.0]), np.array([0.0, 1.0, share, 1.0]),
+        *bands,
         places, NO_GAINS.rows, NO_GAINS.steps, np.zeros(1, np.float32),
     )  # fmt: skip
     return sorted(found.tolist()) if hold_best else None, n_scored
@@ -104,6 +106,49 @@ def test_a_scan_reads_more_than_its_share_where_too_little_was_found():
     mask = np.arange(10_000) >= 9_990
     rows, n_scored = scanned(lists, mask, n_wanted=10, missed=1.0, spread=1e-3, share=0.0)
     assert (rows, n_scored) == (list(range(9_990, 10_000)), 10)
+
+
+@numba.njit
+def even(rows, offsets, order, words, positions, n_allowed):
+    marked = mark_places(words, positions, n_allowed)
+    return is_even(rows, offsets, order, words, marked, n_allowed)
+
+
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.3, 0.6])
+def test_a_filter_is_even_if_it_lets_as_many_of_the_nearest_lists_through_as_of_all(share):
+    """A scan then goes by what was measured with rows drawn at random."""
+    n, n_lists = 100_000, 400
+    rng = np.random.default_rng(4)
+    rows = rng.permutation(n).astype(np.int32)
+    positions = np.argsort(rows).astype(np.int32)
+    offsets = np.arange(0, n + 1, n // n_lists)
+    order = rng.permutation(n_lists)
+    near = order[: n_lists // 8]  # more than are looked at
+
+    def told(mask):
+        bits = Bitmap.of_mask(mask)
+        return even(rows, offsets, order, bits.words, positions, bits.count)
+
+    def lists(some):
+        mask = np.zeros(n, dtype=np.bool_)
+        mask[rows.reshape(n_lists, -1)[some].ravel()] = True
+        return mask
+
+    assert told(rng.random(n) < share)
+    assert not told(lists(near) & (rng.random(n) < share))
+    assert not told(~lists(near) & (rng.random(n) < share))
+    fewer = np.where(lists(near), 0.4 * share, share)
+    assert not told(rng.random(n) < fewer)
+
+
+@pytest.mark.parametrize(("is_far", "share"), [(False, 0.2), (True, 0.6)])
+def test_behind_an_even_filter_another_share_is_read_than_behind_others(is_far, share):
+    lists = [rows_at(0.8 - 0.001 * each, 100, noise=0.02, seed=each) for each in range(100)]
+    at_random = np.random.default_rng(5).random(10_000) < 0.3
+    mask = np.arange(10_000) >= 7_000 if is_far else at_random
+    _, n_scored = scanned(lists, mask, n_wanted=20, missed=0.0, spread=0.1, share=0.2, others=0.6)
+    wanted = share * mask.sum()
+    assert wanted <= n_scored <= 1.1 * wanted + 164
 
 
 @numba.njit

@@ -35,19 +35,21 @@ def stopping_of(reached=1.0, *, whole=WHOLE, thinned=THIN):
         0.1,
         0.7,
         0.3,
-        np.broadcast_to(np.float32(reached), (2, 2, len(STRETCHES))).copy(),
-        np.array([[whole, thinned]] * 2, dtype=np.float32),
+        np.broadcast_to(np.float32(reached), (2, 3, len(STRETCHES))).copy(),
+        np.array([[whole, thinned, thinned]] * 2, dtype=np.float32),
         np.array([0.2, 0.4], dtype=np.float32),
         64,
     )
 
 
-def bands_of(stopping, recall, *, filtered=False, n_allowed=MANY, depth=DEPTH):
-    return stopping.bands(recall, filtered=filtered, n_allowed=n_allowed, depth=depth)
+def bands_of(stopping, recall, *, filtered=False, even=False, n_allowed=MANY, depth=DEPTH):
+    """Return those for photos and for texts, behind a filter that is even or is not."""
+    both = stopping.bands(recall, filtered=filtered, n_allowed=n_allowed, depth=depth)
+    return [each[0 if even else 1] for each in both]
 
 
-def share_of(stopping, recall, depth=DEPTH):
-    return bands_of(stopping, recall, depth=depth)[0][2]
+def share_of(stopping, recall, depth=DEPTH, **given):
+    return bands_of(stopping, recall, depth=depth, **given)[0][2]
 
 
 def stretch_of(stopping, recall, **given):
@@ -60,19 +62,22 @@ def stretch_of(stopping, recall, **given):
 def test_a_stretch_grows_with_the_recall_asked_for():
     """A quarter of what may be missed is left to it."""
     easy, hard = [0.99] + 12 * [1], [0.8, 0.9, 0.95, 0.98, *(9 * [0.995])]
-    stopping = replace(stopping_of(), reached=np.array([[easy, hard], [easy, easy]], np.float32))
+    reached = np.array([[easy, easy, hard], [easy, easy, easy]], np.float32)
+    stopping = replace(stopping_of(), reached=reached)
     (near, stretch, _, _), (far, other, _, _) = bands_of(stopping, 0.86, filtered=True)
     assert (near, far, other) == (0.7, 0.3, STRETCHES[0])
     assert STRETCHES[2] < stretch < STRETCHES[3]
     assert stretch_of(stopping, 0.86) == STRETCHES[0]
     assert stretch_of(stopping, 0.99, filtered=True) > STRETCHES[-1]
+    assert stretch_of(stopping, 0.99, filtered=True, even=True) < STRETCHES[1]
 
 
 def test_a_stretch_lies_between_those_whose_recall_was_measured():
     stopping = stopping_of(np.linspace(0.87, 0.99, len(STRETCHES)))
-    stopping = replace(stopping, reached=stopping.reached - np.float32([[0], [0.005]]))
+    stopping = replace(stopping, reached=stopping.reached - np.float32([[0], [0.002], [0.005]]))
     assert stretch_of(stopping, 0.94) == pytest.approx(4.8, rel=1e-3)
     assert stretch_of(stopping, 0.94, filtered=True) == pytest.approx(5.6, rel=1e-3)
+    assert stretch_of(stopping, 0.94, filtered=True, even=True) == pytest.approx(5.12, rel=1e-3)
     assert stretch_of(stopping, 0.944, filtered=True) > max(STRETCHES)
 
 
@@ -98,6 +103,16 @@ def test_shares_are_those_measured_at_their_recalls_and_depths():
     # Fewer neighbours than were looked for, or a lower recall than was, make it no less.
     assert share_of(stopping, 0.98, 1) == share_of(stopping, 0.98)
     assert share_of(stopping, 0.5) == share_of(stopping, RECALLS[0])
+
+
+def test_behind_an_even_filter_as_much_is_read_as_of_all_rows_at_that_depth():
+    """And behind another one as much as was measured with the hardest."""
+    stopping = stopping_of()
+    stopping = replace(stopping, shares=stopping.shares * np.float32([[1], [1], [1.2]]))
+    depth = DEPTH * THINNED
+    assert share_of(stopping, 0.98, depth) == pytest.approx(THIN[2])
+    assert share_of(stopping, 0.98, depth, filtered=True, even=True) == pytest.approx(THIN[2])
+    assert share_of(stopping, 0.98, depth, filtered=True) == pytest.approx(1.2 * THIN[2])
 
 
 def test_between_recalls_and_depths_shares_are_interpolated():
@@ -169,8 +184,8 @@ def test_all_that_was_measured_is_packed_and_unpacked():
     rng = np.random.default_rng(0)
     stopping = replace(
         stopping_of(),
-        reached=rng.random((2, 2, len(STRETCHES)), dtype=np.float32),
-        shares=rng.random((2, 2, N_SHARES), dtype=np.float32),
+        reached=rng.random((2, 3, len(STRETCHES)), dtype=np.float32),
+        shares=rng.random((2, 3, N_SHARES), dtype=np.float32),
     )
     unpacked = Stopping.unpack(stopping.pack(), DIM)
     for field in fields(Stopping):

@@ -12,6 +12,10 @@ the last few. So it is measured, too, after which share of the rows most neighbo
 scan ends there: three quarters of what may be missed is left to this, a quarter to the stretch. And
 it is measured how far the tails of neighbours lie along those of queries, which heads do not say.
 
+Behind a filter rows lie deeper. It is measured with one that draws them at random, and with one
+that lets whole lists through or nothing of them. A scan sees by the nearest lists which of the two
+its own filter is like.
+
 Queries by text lie elsewhere than photos and need less stretch; the cosine of a query with its best
 centre tells the two apart. They are measured on texts that the library has, if it has any: rows
 moved to where texts lie still have neighbours as rows do, and need twice the stretch.
@@ -151,8 +155,11 @@ def _learn_kind(
             _measure_recalls(lists, queries, true, allowed, usual=usual, along=float(along))
         )
         shares.append(find_shares(_place(lists, queries, true, mask)))
-    reached = np.stack([curves[0], np.min(curves, axis=0)])
-    return _Lesson(reached, np.stack([shares[0], np.max(shares, axis=0)]), along)
+    whole, at_random, _ = curves
+    reached = np.stack([whole, np.minimum(whole, at_random), np.min(curves, axis=0)])
+    whole, at_random, _ = shares
+    most = np.stack([whole, np.maximum(whole, at_random), np.max(shares, axis=0)])
+    return _Lesson(reached, most, along)
 
 
 def _measure_along(
@@ -285,7 +292,7 @@ def _find_share(
 ) -> float:
     if not len(truth):
         return 1.0
-    band = np.array([1.0, stretch, 1.0, along])
+    band = np.array(2 * [[1.0, stretch, 1.0, along]])
     found = scan_lists(
         lists, query, allowed, len(truth), missed=MISSED, usual=usual, bands=(band, band)
     )

@@ -64,10 +64,12 @@ def scan_lists(
         n_wanted: Rows wanted.
         missed: Share of them that may be expected in the lists left.
         usual: Variance of residuals as a share of a list's spread, before a row is scored.
-        bands: For a query like the photos, and for one of another kind, (4,) float64 each: the
+        bands: For a query like the photos, and for one of another kind, (2, 4) float64 each: the
             cosine with its best centre from which on, or up to which, it is such a query; the
             stretch; the share of the allowed rows after which the scan ends; and how far tails may
-            lie along the query's. In between, all three are interpolated.
+            lie along the query's. In between, all three are interpolated. The first row is for
+            filters that let as many rows of the nearest lists through as of others, the second one
+            for the others.
         gains: What allowed rows gain over their cosine; the best are those by both.
     """
     rows, n_scored, hold_best = scan(

@@ -35,6 +35,9 @@ _LEAST_SHARE = 0.15
 # Rows that are read in no time; a share of fewer is none.
 _SOON = 20_000
 _HEADER = 6
+# Filters that are measured with, by their place.
+_WHOLE, _AT_RANDOM, _HARDEST = range(3)
+_N_FILTERS = 3
 
 
 @dataclass(frozen=True)
@@ -45,10 +48,10 @@ class Stopping:
         usual: Variance of residuals as a share of a list's spread, before a row is scored.
         near: Cosine with the best centre from which on a query is like the photos.
         far: Cosine with the best centre up to which a query is like a text.
-        reached: (2, 2, n_stretches) float32 recall by each of `STRETCHES`, for photos and for
-            texts, without a filter and with the hardest one.
-        shares: (2, 2, n_recalls) float32 share of the allowed rows to be read for each of
-            `RECALLS`, for photos and for texts, without a filter and with the hardest one.
+        reached: (2, 3, n_stretches) float32 recall by each of `STRETCHES`, for photos and for
+            texts: without a filter, with one that draws rows at random, and with the hardest.
+        shares: (2, 3, n_recalls) float32 share of the allowed rows to be read for each of
+            `RECALLS`, for photos and for texts, with the same filters.
         along: (2,) float32 share of the longest product of two tails that neighbours nearly never
             exceed, for photos and for texts.
         n_texts: Queries by text that were measured; 0 where they were made from photos.
@@ -83,14 +86,25 @@ class Stopping:
         for cosine, reached, shares, along in zip(
             (self.near, self.far), self.reached, self.shares, self.along, strict=True
         ):
-            share = self._share_for(shares, recall, depth)
-            by_rows = _BY_ROWS if _SOON < share * n_allowed < n_allowed else 0.0
-            stretch = _stretch_for(reached[int(filtered)], _spare(recall, 1 - by_rows))
-            bands.append(np.array([cosine, stretch, share if by_rows else 1.0, along]))
+            rows = []
+            for kind in (_AT_RANDOM, _HARDEST) if filtered else (_WHOLE, _WHOLE):
+                # What is rarer among rows drawn at random lies as deep as more of all rows do.
+                deeper = shares[max(kind, _AT_RANDOM)]
+                share = self._share_for(shares[_WHOLE], deeper, recall, depth)
+                by_rows = _BY_ROWS if _SOON < share * n_allowed < n_allowed else 0.0
+                stretch = _stretch_for(reached[kind], _spare(recall, 1 - by_rows))
+                rows.append([cosine, stretch, share if by_rows else 1.0, along])
+            bands.append(np.array(rows))
         near, far = bands
         return near, far
 
-    def _share_for(self, curves: NDArray[np.float32], recall: float, depth: float) -> float:
+    def _share_for(
+        self,
+        whole: NDArray[np.float32],
+        thinned: NDArray[np.float32],
+        recall: float,
+        depth: float,
+    ) -> float:
         """Return the share of allowed rows after which a scan ends, whatever is left.
 
         It is measured at two depths; between and beyond them it goes by the logarithm.
@@ -99,10 +113,10 @@ class Stopping:
             return 1.0
         wanted = _spare(recall, _BY_ROWS)
         levels = [*(_spare(each, _BY_ROWS) for each in RECALLS), 1.0]
-        whole, thinned = (float(np.interp(wanted, levels, [*curve, 1.0])) for curve in curves)
+        near, deep = (float(np.interp(wanted, levels, [*each, 1.0])) for each in (whole, thinned))
         steps = math.log(max(depth, DEPTH) / DEPTH) / math.log(THINNED)
         least = _LEAST_SHARE * MISSED / (1 - recall)
-        return min(1.0, max(least, whole + max(thinned - whole, 0.0) * steps))
+        return min(1.0, max(least, near + max(deep - near, 0.0) * steps))
 
     def missed(self, recall: float) -> float:
         """Return the `missed` that `scan_lists` takes; arguments are those of `bands`."""
@@ -121,11 +135,11 @@ class Stopping:
         Raises:
             InputError: The array has another length.
         """
-        n_reached, n_shares = 4 * len(STRETCHES), 4 * len(RECALLS)
+        n_reached, n_shares = (2 * _N_FILTERS * len(each) for each in (STRETCHES, RECALLS))
         if not len(numbers):
             # Twice the variance of residuals that are alike in all directions: safe, but slow.
-            nothing = np.zeros((2, 2, len(STRETCHES)), dtype=np.float32)
-            all_rows = np.ones((2, 2, len(RECALLS)), dtype=np.float32)
+            nothing = np.zeros((2, _N_FILTERS, len(STRETCHES)), dtype=np.float32)
+            all_rows = np.ones((2, _N_FILTERS, len(RECALLS)), dtype=np.float32)
             return cls(2 / dim, 1.0, 0.0, nothing, all_rows, np.ones(2, dtype=np.float32))
         if len(numbers) != _HEADER + n_reached + n_shares:
             wanted = _HEADER + n_reached + n_shares
@@ -137,8 +151,8 @@ class Stopping:
             usual,
             near,
             far,
-            reached.reshape(2, 2, -1),
-            shares.reshape(2, 2, -1),
+            reached.reshape(2, _N_FILTERS, -1),
+            shares.reshape(2, _N_FILTERS, -1),
             numbers[4:_HEADER],
             int(numbers[3]),
         )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numba import types
 
 from searchlab._numba import F32, I64, inner, reads
-from searchlab.search.filters._kernels.bits import lowest
+from searchlab.search.filters._kernels.bits import lowest, popcount
 from searchlab.search.filters._kernels.simd import TOGETHER, sixteen_bits
 from searchlab.search.indexes.ivf._kernels.codes import dot
 
@@ -24,6 +25,12 @@ SURE = 4.0
 """Standard deviations of rounding within which a row is scored again by its float32 vector."""
 
 BUCKETS = 256
+
+# Rows of the nearest lists by which it is told whether a filter has to do with a query. The number
+# that it lets through may differ by a fifth, and by three standard deviations of a draw at random.
+_LOOKED_AT = 8_192
+_ALIKE = 0.2
+_CHANCE = 3.0
 
 # A bitmap is laid out in the order of the lists if at most one row in so many may be found.
 _MANY = 5
@@ -122,6 +129,31 @@ def find_allowed(rows: Any, place: Any, size: Any, words: Any, marked: Any) -> A
     for number in range(size):
         allowed |= np.int32(holds(words, np.int64(rows[place + number]))) << number
     return allowed
+
+
+@inner
+def is_even(rows: Any, offsets: Any, order: Any, words: Any, marked: Any, n_allowed: Any) -> Any:
+    """Tell whether a filter lets through as many rows of the nearest lists as of all.
+
+    Args:
+        rows: (n,) int32, row of each place.
+        offsets: (n_lists + 1,) int64, where each list starts.
+        order: (n_lists,) int64 lists, the nearest first.
+        words: uint64 words of the bitmap of rows that may be found.
+        marked: What `mark_places` made of it.
+        n_allowed: Rows in it.
+    """
+    n_seen = n_found = 0
+    for cluster in order:
+        start, stop = offsets[cluster], offsets[cluster + 1]
+        for place in range(start, stop, TOGETHER):
+            found = find_allowed(rows, place, min(TOGETHER, stop - place), words, marked)
+            n_found += int(popcount(np.uint64(found)))
+        n_seen += stop - start
+        if n_seen >= _LOOKED_AT:
+            break
+    expected = n_seen * n_allowed / max(rows.size, 1)
+    return abs(n_found - expected) <= _ALIKE * expected + _CHANCE * math.sqrt(expected)
 
 
 @inner

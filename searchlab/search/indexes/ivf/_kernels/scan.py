@@ -31,6 +31,7 @@ from searchlab.search.indexes.ivf._kernels.lists import (
     HEADS,
     SURE,
     WORDS,
+    is_even,
     mark_places,
     score_lists,
     sort_into_buckets,
@@ -103,8 +104,8 @@ def _count_expected(
     F64,
     F64,
     F64,
-    reads(F64),
-    reads(F64),
+    reads(F64, 2),
+    reads(F64, 2),
     reads(types.int32),
     reads(I64),
     reads(I64),
@@ -160,11 +161,12 @@ def scan(
         error: Mean distance of a row to its code.
         missed: How many of the best `n_wanted` rows a search may be expected to miss.
         usual: Variance of a residual as a share of its list's spread, before a row is scored.
-        near: (4,) float64, for a query like the rows: the cosine with the best centre from which on
-            it is one; what the variance is then multiplied by, as tails are longer than normal;
-            the share of the allowed rows after which the scan ends; and the share of the longest
-            product of two tails that a row is allowed beyond its head.
-        far: (4,) float64, the same for a query of another kind, and the cosine up to which it is.
+        near: (2, 4) float64, for a query like the rows, where a filter lets through as many rows of
+            the nearest lists as of others, and where it does not: the cosine with the best centre
+            from which on it is one; what the variance is then multiplied by, as tails are longer
+            than normal; the share of the allowed rows after which the scan ends; and the share of
+            the longest product of two tails that a row is allowed beyond its head.
+        far: (2, 4) float64, the same for a query of another kind, and the cosine up to which it is.
         positions: (n,) int32, where each row's code is.
         gained: (n_gained,) int64 rows with a gain, all of which may be found.
         steps: (n_gained,) int64 their gains as steps.
@@ -188,8 +190,13 @@ def scan(
     by_step = np.float32(_AWAY * head_norm)
     # As if tails lay in all directions alike.
     share_of_tails = tail_norm * tail_norm / max(query.size - COMPONENTS, 1)
-    nearness = (best / max(norm, 1e-30) - far[0]) / max(near[0] - far[0], 1e-6)
-    band = far + (near - far) * min(max(nearness, 0.0), 1.0)
+    marked = mark_places(words, positions, n_allowed)
+    uneven = 0
+    if words.size and not is_even(rows, offsets, order, words, marked, n_allowed):
+        uneven = 1
+    least_near, least_far = near[uneven, 0], far[uneven, 0]
+    nearness = (best / max(norm, 1e-30) - least_far) / max(least_near - least_far, 1e-6)
+    band = far[uneven] + (near[uneven] - far[uneven]) * min(max(nearness, 0.0), 1.0)
     stretch, most_read = band[1], band[2] * n_allowed
     by_tail = np.float32(band[3] * tail_norm)
     masses = np.zeros(BUCKETS)
@@ -214,7 +221,6 @@ def scan(
     group_of, left_of, firsts, lasts = group_steps(counts, n_allowed - gained.size)
     lifts = np.zeros(0, dtype=np.uint16)
     group, spent = 0, 0.0
-    marked = mark_places(words, positions, n_allowed)
     n_scored = n_direct = 0
     left, left_allowed = rows.size, n_allowed
     density = left_allowed / max(rows.size, 1)
