@@ -13,7 +13,7 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -80,11 +80,28 @@ def _prepare(threads: int, limit_s: int) -> None:
         signal.alarm(limit_s)
 
 
-def bind(threads: int) -> None:
-    """Keep this process to so many processors, where the operating system can do that."""
-    if hasattr(os, "sched_setaffinity"):
-        # The last ones, as interrupts and other processes prefer the first.
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-threads:])
+def bind(threads: int, *pids: int) -> None:
+    """Keep this process, with all its threads, to so many processors, where the system can do that.
+
+    Args:
+        threads: Processors.
+        *pids: Other processes, each with those that it started.
+    """
+    if not hasattr(os, "sched_setaffinity"):
+        return
+    # The last ones, as interrupts and other processes prefer the first.
+    processors = sorted(os.sched_getaffinity(0))[-threads:]
+    for process in (psutil.Process(), *_with_children(pids)):
+        for thread in process.threads():
+            try:
+                os.sched_setaffinity(thread.id, processors)
+            except ProcessLookupError:  # it ended meanwhile
+                continue
+
+
+def _with_children(pids: Iterable[int]) -> list[psutil.Process]:
+    some = [psutil.Process(pid) for pid in pids]
+    return [*some, *(child for one in some for child in one.children(recursive=True))]
 
 
 @dataclass(frozen=True)
@@ -108,17 +125,21 @@ class Usage:
         A build that reuses memory which was free before would else seem to take none.
 
         Args:
-            *pids: Processes that count besides this one and its children.
+            *pids: Processes that count besides this one and its children, each with those that it
+                started, also those that ended.
         """
         gc.collect()
         _trim()
         this = psutil.Process()
-        processes = [this, *this.children(recursive=True), *map(psutil.Process, pids)]
+        others = _with_children(pids)
+        processes = [this, *this.children(recursive=True), *others]
         times = [process.cpu_times() for process in processes]
         memory = [process.memory_info() for process in processes]
         resident = sum(info.rss for info in memory)
         mapped = sum(getattr(info, "shared", 0) for info in memory)
         cpu_s = sum(time_used.user + time_used.system for time_used in times)
+        ended = [process.cpu_times() for process in others]
+        cpu_s += sum(one.children_user + one.children_system for one in ended)
         return cls(cpu_s, resident / 2**20, (resident - mapped) / 2**20)
 
 

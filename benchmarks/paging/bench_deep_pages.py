@@ -8,8 +8,8 @@ Writes results/deep_pages/<dataset>/walks.json. A library of a million vectors w
 index and the defaults of `searchlab` is asked by vectors of photos and of texts that are not in it,
 in pages of 20:
 
-- `paged on`: each page by the cursor of the one before. The depth that the index searches to, and
-  then the photos up to a thousand, are ranked for the page that first needs them, and kept.
+- `paged on`: each page by the cursor of the one before. The photos up to a thousand are searched
+  for by the first page after the first, and kept for those after it.
 - `ranked anew`: each page as if nobody had asked for the ones before, as in a jump.
 
 Both are measured in turns, walk by walk. Milliseconds of a page are over all pages of all walks,

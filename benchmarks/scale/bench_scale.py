@@ -29,6 +29,7 @@ grew by without pages of files; the float32 rows that a system reads from the ma
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
 import sys
 import tempfile
@@ -97,28 +98,28 @@ def measure(name: str, n: int, options: argparse.Namespace) -> dict[str, Any]:
     workload = make_workload(n, options)
     peer = PEERS[name].make(seed=options.seed, threads=options.threads)
     peer.load()
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch,
+        contextlib.closing(peer),
+    ):
         before, started = Usage.now(), time.perf_counter()
         peer.build(workload.photos, marks_of(peer, workload), Path(scratch))
         if workload.known is not None:
             peer.learn(workload.known)
-        build_s, after = time.perf_counter() - started, Usage.now()
+        build_s, after = time.perf_counter() - started, Usage.now(*peer.pids)
         peer.save(Path(scratch))
-        stored_mib = size_mib(Path(scratch))
-        rows_mib = workload.photos.nbytes / 2**20
         metrics = {
             "build_s": build_s,
             "build_cpu_s": after.cpu_s - before.cpu_s,
             "memory_mib": max(after.own_mib - before.own_mib, 0.0),
-            "rows_mib": rows_mib if peer.borrows else 0.0,
-            "stored_mib": stored_mib,
+            "rows_mib": workload.photos.nbytes / 2**20 if peer.borrows else 0.0,
+            "stored_mib": size_mib(Path(scratch)),
         }
-        bind(1)
+        bind(1, *peer.pids)
         with threadpool_limits(1):  # while its files are there, which some systems read from
             points = _points(name, peer, workload, options)
             if name == "searchlab-clustered":
                 metrics |= _bandwidth(peer, workload, options.smoke)
-        peer.close()
     return {
         "parameters": {
             "system": peer.settings,

@@ -236,10 +236,10 @@ class ShardedIndex(VectorIndex):
         pays, reason = self._estimate(config, -(-n_allowed * largest // n_photos))
         return pays, f"on each of {len(self.shards)} shards {reason}"
 
-    # Static elsewhere; here the kind of index on the shards has the words.
+    # Static elsewhere; here both depend on the shards.
     def deep_search(self, n_photos: int) -> int:  # type: ignore[override]
-        """Return what the index of one machine would; see `VectorIndex.deep_search`."""
-        return self._kind.deep_search(n_photos)
+        """Return what the largest shard would; see `VectorIndex.deep_search`."""
+        return self._kind.deep_search(max(map(len, self.shards.ranges)))
 
     def describe_effort(self, effort: float) -> str:  # type: ignore[override]
         """Describe an effort in words; see `VectorIndex.describe_effort`."""

@@ -247,8 +247,8 @@ def rank_above(
 
 
 def _depths(index: VectorIndex, config: Config) -> tuple[int, ...]:
-    in_two = index.costs_by_depth and config.depth > _FIRST
     deep = max(config.depth, index.deep_search(len(index)))
+    in_two = index.costs_by_depth and deep > _FIRST
     return (_FIRST, deep) if in_two else (config.depth,)
 
 

@@ -45,6 +45,16 @@ def test_an_exact_ranking_on_shards_is_one_machine_s_to_the_last_bit(whole_and_s
         assert (ranking.total, ranking.plan) == (expected.total, expected.plan)
 
 
+def test_shards_are_searched_as_deep_as_pays_for_the_largest_of_them():
+    vectors = np.eye(16, dtype=np.float32)[np.arange(900) % 16]
+    config = Config(model="palette", index="clustered", n_lists=4)
+    depths = [
+        ShardedIndex.cut(vectors, config, labels=np.arange(900), n_shards=n).deep_search(900)
+        for n in (1, 3)
+    ]
+    assert depths == [9, 3]
+
+
 def test_a_cursor_of_one_machine_goes_on_on_shards_and_back(whole_and_shards):
     whole, sharded = whole_and_shards
     query = Query(text="A dune by the sea", filter=PhotoFilter(source="unsplash"))

@@ -89,25 +89,45 @@ def test_a_filter_that_forbids_what_is_nearest_is_seen_through(index, exact, que
 def test_where_far_more_is_left_than_a_share_may_miss_all_is_searched(
     index, exact, queries, vectors, monkeypatch
 ):
-    query = queries["image"][0]
-    scan = ivf_index.scan_lists
+    calls, scan = [], ivf_index.scan_lists
 
     def lost(*arguments, **named):
         found = scan(*arguments, **named)
+        calls.append(found.n_scored)
         return Candidates(found.rows[:0], found.n_scored, hold_best=False)
 
     monkeypatch.setattr(ivf_index, "scan_lists", lost)
+    scanning, query = IvfIndex(vectors, lists=index._lists, gather_below=1), queries["image"][0]
     allowed = vectors @ query < np.quantile(vectors @ query, 0.6)
-    found = index.search(query[np.newaxis], 20, allowed=allowed)
+    found = scanning.search(query[np.newaxis], 20, allowed=allowed)
     truth = exact.search(query[np.newaxis], 20, allowed=allowed)
     assert found.rows.tolist() == truth.rows.tolist()
     assert found.scores.tobytes() == truth.scores.tobytes()
-    assert found.rows_read[0] > allowed.sum() // 2
-    bits, rows = Bitmap.of_mask(allowed), np.flatnonzero(allowed)[:: N // 40].copy()
-    steps = np.arange(len(rows)) % 3 + 1
-    gains = Gains(rows, steps, np.array([0, 0.1, 0.2, 0.4], dtype=np.float32))
-    best = index.nearly_best(query, 20, gains, allowed=bits)
+    assert found.rows_read[0] > calls[0] > 0
+    # So many gain the same that no search for each of them would do.
+    rows = np.flatnonzero(allowed)[::4].copy()
+    gains = Gains(rows, np.arange(len(rows)) % 3 + 1, np.array([0, 0.1, 0.2, 0.4]))
+    bits = Bitmap.of_mask(allowed)
+    best = scanning.nearly_best(query, 20, gains, allowed=bits)
     assert best.rows.tolist() == exact.best(query, 20, gains, allowed=bits).rows.tolist()
+    assert len(calls) == 2
+
+
+@pytest.mark.parametrize("gather_below", [1, 6_000])
+@pytest.mark.parametrize("n_copies", [90, 300, 1_500])
+def test_rows_that_score_alike_are_found_however_many_they_are(vectors, n_copies, gather_below):
+    """As many as are kept, some more, and more than are kept in a second try."""
+    rng = np.random.default_rng(9)
+    many = vectors.copy()
+    nearly = many[0] + 1e-4 * rng.standard_normal((n_copies, DIM)).astype(np.float32)
+    many[rng.permutation(N)[:n_copies]] = unit_rows(nearly)
+    index, exact = IvfIndex(many, n_lists=30, gather_below=gather_below), ExactIndex(many)
+    allowed = None if gather_below == 1 else np.arange(N) > 0
+    for k in (1, 20):
+        found, truth = (
+            each.search(many[:1], k, allowed=allowed).rows.tolist() for each in (index, exact)
+        )
+        assert found == truth
 
 
 @pytest.mark.slow

@@ -96,6 +96,13 @@ def test_an_index_that_searches_deep_is_asked_once_for_all_pages(build, ranked, 
     assert np.concatenate([first, *pages]).tolist() == rows.tolist()
 
 
+@pytest.mark.parametrize("depth", [3, 24, 30])
+def test_an_index_searches_deep_however_shallow_the_depth_of_the_config(depth, build, monkeypatch):
+    monkeypatch.setattr(IvfIndex, "deep_search", staticmethod(lambda n_photos: 150))
+    engine = build(index="clustered", n_lists=20, depth=depth)
+    assert ranking._depths(engine.index, engine.config) == (24, 150)
+
+
 def test_a_graph_costs_as_much_at_any_depth_and_is_searched_to_that_of_the_config(build, ranked):
     engine = build(index="hnsw", depth=40, step_rows=0)
     engine.rank(Query(text="red"), 10, start=5)

@@ -78,8 +78,8 @@ def test_one_list_full_of_allowed_rows_does_not_promise_more_like_it(missed):
 
 @pytest.mark.parametrize("share", [0.1, 0.3, 1.0])
 def test_once_enough_is_found_no_more_than_a_share_of_the_rows_is_read(share):
-    """By what is to be expected of rows that scatter so far all would be."""
-    lists = [rows_at(0.8 - 0.001 * each, 100, noise=0.02, seed=each) for each in range(100)]
+    """By what is to be expected of rows that scatter so far more would be."""
+    lists = [rows_at(0.6 - 0.001 * each, 100, noise=0.1, seed=each) for each in range(100)]
     mask = np.arange(10_000) % 2 == 0
     rows, n_scored = scanned(lists, mask, n_wanted=20, missed=0.0, spread=0.1, share=share)
     assert len(rows) >= 20
@@ -88,17 +88,21 @@ def test_once_enough_is_found_no_more_than_a_share_of_the_rows_is_read(share):
     assert wanted <= n_scored <= min(wanted + max(64, wanted / 16) + 50, 5_000)
 
 
-def test_what_is_near_and_forbidden_leaves_too_many_that_are_as_good_to_stop_after_a_share():
+@pytest.mark.parametrize("n_wanted", [5, 400])
+def test_what_is_near_and_forbidden_leaves_too_many_that_are_as_good_to_stop_after_a_share(
+    n_wanted,
+):
     """All rows are alike here, and only the farther half of each list may be found."""
     lists = [rows_at(0.5, 400, noise=0.1, seed=each) for each in range(100)]
     products = np.concatenate(lists) @ QUERY
     forbidden = products < np.median(products)
-    found, n_scored = scanned(lists, forbidden, n_wanted=5, missed=0.05, spread=0.1, share=0.3)
+    given = {"n_wanted": n_wanted, "missed": 0.01 * n_wanted, "spread": 0.1, "share": 0.3}
+    found, n_scored = scanned(lists, forbidden, **given)
     assert found is None
     assert n_scored < 0.5 * forbidden.sum()
     anywhere = np.random.default_rng(0).random(len(products)) < 0.5
-    found, _ = scanned(lists, anywhere, n_wanted=5, missed=0.05, spread=0.1, share=0.3)
-    assert len(found) >= 5
+    found, _ = scanned(lists, anywhere, **given)
+    assert len(found) >= n_wanted
 
 
 def test_a_scan_reads_more_than_its_share_where_too_little_was_found():
@@ -139,6 +143,16 @@ def test_a_filter_is_even_if_it_lets_as_many_of_the_nearest_lists_through_as_of_
     assert not told(~lists(near) & (rng.random(n) < share))
     fewer = np.where(lists(near), 0.4 * share, share)
     assert not told(rng.random(n) < fewer)
+    if share >= 0.1:  # of less nothing would be missed among so few
+        assert not told(~lists(order[:3]) & (rng.random(n) < share))
+
+
+def test_so_few_may_be_found_that_a_filter_is_taken_to_be_uneven():
+    n = 100_000
+    rows, offsets = np.arange(n, dtype=np.int32), np.arange(0, n + 1, 250)
+    for step, tells in ((200, True), (1_000, False)):
+        bits = Bitmap.of_mask(rows % step == 0)
+        assert even(rows, offsets, np.arange(400), bits.words, rows, bits.count) == tells
 
 
 @pytest.mark.parametrize(("is_far", "share"), [(False, 0.2), (True, 0.6)])

@@ -77,7 +77,10 @@ def test_a_stretch_lies_between_those_whose_recall_was_measured():
     stopping = replace(stopping, reached=stopping.reached - np.float32([[0], [0.002], [0.005]]))
     assert stretch_of(stopping, 0.94) == pytest.approx(4.8, rel=1e-3)
     assert stretch_of(stopping, 0.94, filtered=True) == pytest.approx(5.6, rel=1e-3)
-    assert stretch_of(stopping, 0.94, filtered=True, even=True) == pytest.approx(5.12, rel=1e-3)
+    for depth, stretch in ((1, 4.8), (DEPTH * THINNED**0.5, 4.96), (1e6, 5.12)):
+        given = {"even": True, "depth": depth}
+        assert stretch_of(stopping, 0.94, **given) == pytest.approx(stretch, rel=1e-3)
+        assert stretch_of(stopping, 0.94, filtered=True, **given) == pytest.approx(stretch, 1e-3)
     assert stretch_of(stopping, 0.944, filtered=True) > max(STRETCHES)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, LiteralString
 
 import numpy as np
+import psutil
 import psycopg
 from numpy.typing import NDArray
 
@@ -46,7 +47,8 @@ class PgvectorPeer(Peer):
             self._server._stop()  # shared buffers change only at a start
             self._server.ensure_postgres_running()
         self._connection = psycopg.connect(self._server.get_uri(), autocommit=True)
-        self.pids = (self._connection.info.backend_pid,)
+        # Of the server, which started all that work for it.
+        self.pids = (psutil.Process(self._connection.info.backend_pid).ppid(),)
         self._fill(vectors, columns)
         self._ask("SET max_parallel_maintenance_workers = " + str(self.threads - 1))
         self._ask(
@@ -57,6 +59,7 @@ class PgvectorPeer(Peer):
             self._ask(f"CREATE INDEX ON photos ({name})")
         self._ask("ANALYZE photos")
         self._ask("SET hnsw.iterative_scan = strict_order")
+        self._ask("SET max_parallel_workers_per_gather = 0")  # a query is for one processor
         self.filters = f"{type(self).filters}; {self._limits()}"
 
     def _limits(self) -> str:

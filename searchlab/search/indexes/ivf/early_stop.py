@@ -296,4 +296,6 @@ def _find_share(
     found = scan_lists(
         lists, query, allowed, len(truth), missed=MISSED, usual=usual, bands=(band, band)
     )
+    if not found.hold_best:  # a search would then look through all
+        return 1.0
     return float(np.isin(truth, found.rows).mean())

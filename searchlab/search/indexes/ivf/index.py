@@ -229,7 +229,7 @@ class IvfIndex(VectorIndex):
         found = self._find_candidates(query, k, allowed, target, gains)
         if found.hold_best:
             return found.rows
-        return super().candidates(query, k, gains, allowed=allowed, effort=1.0)
+        return self.best(query, k, gains, allowed=allowed).rows
 
     def _scores_all(self, n_wanted: int, allowed: Bitmap | None, recall: float) -> bool:
         count = len(self.vectors) if allowed is None else allowed.count

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,8 @@ from searchlab.search.indexes.ivf.lists import Lists
 from searchlab.search.indexes.scoring import cosines
 from searchlab.search.words.matches import NO_GAINS, Gains
 
+# Times as many candidates that are kept where more rows score alike than is usual.
+_MORE = 8
 _NO_WORDS = np.zeros(0, dtype=np.uint64)
 
 
@@ -26,7 +29,8 @@ class Candidates(NamedTuple):
         rows: (n,) int64, ascending.
         n_scored: Rows that were scored to find them.
         hold_best: Whether the best rows are among them but for what a search may miss. They may not
-            be where very many score alike, nor where a filter leaves out just what is near.
+            be where more score alike than are kept; nor where a filter leaves out just what is
+            near, and then there are no rows.
     """
 
     rows: NDArray[np.int64]
@@ -72,53 +76,74 @@ def scan_lists(
             for the others.
         gains: What allowed rows gain over their cosine; the best are those by both.
     """
-    rows, n_scored, hold_best = scan(
-        lists.codes,
-        lists.scales,
-        lists.rows,
-        lists.offsets,
-        *lists.coded_centres,
-        lists.spreads,
-        *lists.heads,
-        query,
-        _NO_WORDS if allowed is None else allowed.words,
-        len(lists.rows) if allowed is None else allowed.count,
-        n_wanted,
-        count_candidates(n_wanted),
-        lists.error,
-        missed * n_wanted,
-        usual,
-        *bands,
-        lists.positions,
-        gains.rows,
-        gains.steps,
-        gains.values.astype(np.float32),
-    )
-    rows.sort()
-    return Candidates(rows, n_scored, hold_best)
+    words = _NO_WORDS if allowed is None else allowed.words
+    n_allowed = len(lists.rows) if allowed is None else allowed.count
+
+    def keep(n_kept: int) -> Candidates:
+        rows, n_scored, hold_best = scan(
+            lists.codes,
+            lists.scales,
+            lists.rows,
+            lists.offsets,
+            *lists.coded_centres,
+            lists.spreads,
+            *lists.heads,
+            query,
+            words,
+            n_allowed,
+            n_wanted,
+            n_kept,
+            lists.error,
+            missed * n_wanted,
+            usual,
+            *bands,
+            lists.positions,
+            gains.rows,
+            gains.steps,
+            gains.values.astype(np.float32),
+        )
+        return Candidates(rows, n_scored, hold_best)
+
+    return _keep_enough(keep, n_wanted)
+
+
+def _keep_enough(keep: Callable[[int], Candidates], n_wanted: int) -> Candidates:
+    found = keep(count_candidates(n_wanted))
+    if not found.hold_best and len(found.rows):
+        more = keep(_MORE * count_candidates(n_wanted))
+        found = more._replace(n_scored=found.n_scored + more.n_scored)
+    found.rows.sort()
+    return found
 
 
 def gather_rows(
-    lists: Lists, query: Embeddings, allowed: Bitmap, n_wanted: int, gains: Gains = NO_GAINS
+    lists: Lists,
+    query: Embeddings,
+    allowed: Bitmap,
+    n_wanted: int,
+    gains: Gains = NO_GAINS,
 ) -> Candidates:
     """Score every allowed row by its code and gain, and return the best."""
-    rows, hold_best = gather(
-        lists.codes,
-        lists.scales,
-        lists.rows,
-        lists.positions,
-        query,
-        allowed.words,
-        allowed.count,
-        n_wanted,
-        count_candidates(n_wanted),
-        lists.error,
-        gains.rows,
-        gains.steps,
-        gains.values.astype(np.float32),
-    )
-    rows.sort()
-    return Candidates(rows, allowed.count, hold_best)
+
+    def keep(n_kept: int) -> Candidates:
+        rows, hold_best = gather(
+            lists.codes,
+            lists.scales,
+            lists.rows,
+            lists.positions,
+            query,
+            allowed.words,
+            allowed.count,
+            n_wanted,
+            n_kept,
+            lists.error,
+            gains.rows,
+            gains.steps,
+            gains.values.astype(np.float32),
+        )
+        return Candidates(rows, allowed.count, hold_best)
+
+    return _keep_enough(keep, n_wanted)
 
 
 def sweep_lists(

@@ -49,7 +49,8 @@ class Stopping:
         near: Cosine with the best centre from which on a query is like the photos.
         far: Cosine with the best centre up to which a query is like a text.
         reached: (2, 3, n_stretches) float32 recall by each of `STRETCHES`, for photos and for
-            texts: without a filter, with one that draws rows at random, and with the hardest.
+            texts: without a filter, with one that draws rows at random, and with the hardest. One
+            that draws a tenth is as good as no filter where ten times as many are wanted.
         shares: (2, 3, n_recalls) float32 share of the allowed rows to be read for each of
             `RECALLS`, for photos and for texts, with the same filters.
         along: (2,) float32 share of the longest product of two tails that neighbours nearly never
@@ -82,17 +83,21 @@ class Stopping:
             depth: Which neighbour among all rows the last one wanted is about: as many as are
                 wanted, over the share of the rows that may be found.
         """
+        # What is rarer among rows drawn at random lies as deep as more of all rows do.
+        steps = math.log(max(depth, DEPTH) / DEPTH) / math.log(THINNED)
+        part = np.float32(min(steps, 1.0))
         bands = []
         for cosine, reached, shares, along in zip(
             (self.near, self.far), self.reached, self.shares, self.along, strict=True
         ):
+            even = reached[_WHOLE] + (reached[_AT_RANDOM] - reached[_WHOLE]) * part
+            kinds = [(even, shares[_AT_RANDOM])]
+            kinds.append((reached[_HARDEST], shares[_HARDEST]) if filtered else kinds[0])
             rows = []
-            for kind in (_AT_RANDOM, _HARDEST) if filtered else (_WHOLE, _WHOLE):
-                # What is rarer among rows drawn at random lies as deep as more of all rows do.
-                deeper = shares[max(kind, _AT_RANDOM)]
-                share = self._share_for(shares[_WHOLE], deeper, recall, depth)
+            for curve, deeper in kinds:
+                share = self._share_for(shares[_WHOLE], deeper, recall, steps)
                 by_rows = _BY_ROWS if _SOON < share * n_allowed < n_allowed else 0.0
-                stretch = _stretch_for(reached[kind], _spare(recall, 1 - by_rows))
+                stretch = _stretch_for(curve, _spare(recall, 1 - by_rows))
                 rows.append([cosine, stretch, share if by_rows else 1.0, along])
             bands.append(np.array(rows))
         near, far = bands
@@ -103,18 +108,18 @@ class Stopping:
         whole: NDArray[np.float32],
         thinned: NDArray[np.float32],
         recall: float,
-        depth: float,
+        steps: float,
     ) -> float:
         """Return the share of allowed rows after which a scan ends, whatever is left.
 
-        It is measured at two depths; between and beyond them it goes by the logarithm.
+        It is measured at two depths, one step apart; between and beyond them it goes by the
+        logarithm.
         """
         if not self.is_measured or recall >= 1:
             return 1.0
         wanted = _spare(recall, _BY_ROWS)
         levels = [*(_spare(each, _BY_ROWS) for each in RECALLS), 1.0]
         near, deep = (float(np.interp(wanted, levels, [*each, 1.0])) for each in (whole, thinned))
-        steps = math.log(max(depth, DEPTH) / DEPTH) / math.log(THINNED)
         least = _LEAST_SHARE * MISSED / (1 - recall)
         return min(1.0, max(least, near + max(deep - near, 0.0) * steps))
 

@@ -26,11 +26,15 @@ SURE = 4.0
 
 BUCKETS = 256
 
-# Rows of the nearest lists by which it is told whether a filter has to do with a query. The number
-# that it lets through may differ by a fifth, and by three standard deviations of a draw at random.
-_LOOKED_AT = 8_192
+# Rows of the nearest lists by which it is told whether a filter has to do with a query: first so
+# many, then four times as many, up to the last number or an eighth of all. The number that it lets
+# through may differ by a fifth, and by three standard deviations of a draw at random; where fewer
+# are to be expected than the least, that tells nothing.
+_FIRST_LOOKED_AT = 512
+_LAST_LOOKED_AT = 8_192
 _ALIKE = 0.2
 _CHANCE = 3.0
+_TELLING = 16
 
 # A bitmap is laid out in the order of the lists if at most one row in so many may be found.
 _MANY = 5
@@ -144,16 +148,24 @@ def is_even(rows: Any, offsets: Any, order: Any, words: Any, marked: Any, n_allo
         n_allowed: Rows in it.
     """
     n_seen = n_found = 0
+    most = min(_LAST_LOOKED_AT, rows.size // 8)
+    enough = _FIRST_LOOKED_AT
+    told = False
     for cluster in order:
         start, stop = offsets[cluster], offsets[cluster + 1]
         for place in range(start, stop, TOGETHER):
             found = find_allowed(rows, place, min(TOGETHER, stop - place), words, marked)
             n_found += int(popcount(np.uint64(found)))
         n_seen += stop - start
-        if n_seen >= _LOOKED_AT:
+        if n_seen >= min(enough, most):
+            expected = n_seen * n_allowed / max(rows.size, 1)
+            if abs(n_found - expected) > _ALIKE * expected + _CHANCE * math.sqrt(expected):
+                return False
+            told = told or expected >= _TELLING
+            enough *= 4
+        if n_seen >= most:
             break
-    expected = n_seen * n_allowed / max(rows.size, 1)
-    return abs(n_found - expected) <= _ALIKE * expected + _CHANCE * math.sqrt(expected)
+    return told
 
 
 @inner

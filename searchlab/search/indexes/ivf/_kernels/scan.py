@@ -60,8 +60,10 @@ _DIRECT_COSTS = 128
 _LIKELIER = 8.0
 # Where a share of the rows was read, up to thirty times as many as are wanted are to be expected in
 # the others by the usual count, which counts too many; over real and made photos. Of a filter that
-# leaves out just what is near the query it is a thousand times, and there the count is right.
+# leaves out just what is near the query it is a thousand times, and a third or more of all that are
+# left: there the count is right.
 _FAR_TOO_MANY = 100.0
+_FAR_TOO_LARGE = 0.25
 
 
 @inner
@@ -251,7 +253,7 @@ def scan(
             if above >= enough:
                 if group or n_scored < most_read:
                     break
-                far_too_many = _FAR_TOO_MANY * n_wanted / share
+                far_too_many = min(_FAR_TOO_MANY * n_wanted, _FAR_TOO_LARGE * left_allowed) / share
                 above = _count_expected(
                     masses,
                     variances,
