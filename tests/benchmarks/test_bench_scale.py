@@ -90,6 +90,14 @@ def test_a_filter_is_a_mask_or_an_attribute_or_nothing(name):
         peer.close()
 
 
+def test_recall_at_equal_time_is_the_highest_within_a_millisecond_and_without_a_filter():
+    points = [point(100, 0.9, 0.5), point(200, 0.98, 1.0), point(400, 0.995, 1.1)]
+    points += [point(100, 0.99, 0.2, within="random 10%"), point(100, 0.7, 3, kind="text")]
+    one = {"parameters": {"of": OURS, "n_photos": 9}, "metrics": {"build_s": 2}, "points": points}
+    found = {"recall in 1 ms image none": 0.98}
+    assert make_rows([one]) == [{"system": OURS, "n_photos": 9, "build_s": 2} | found]
+
+
 def test_a_system_without_a_knob_has_one_setting():
     points = [point(None, 1.0, 5), point(None, 1.0, 6, kind="text")]
     metrics = at_recall(points, 200)
