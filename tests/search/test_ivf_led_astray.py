@@ -1,4 +1,4 @@
-"""Where a scan of the clusters would lose its way: filters against the query, rows that are alike."""
+"""Where a scan of clusters would lose its way: filters against the query, rows that are alike."""
 
 import numpy as np
 import pytest
