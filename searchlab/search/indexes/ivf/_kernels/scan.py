@@ -240,6 +240,8 @@ def scan(
             # Each group but the last may be left out for half of what may still be missed.
             is_last = left_of[group] == left_allowed
             enough = (missed - spent) * (1.0 if is_last else 0.5) / share
+            far_too_many = min(_FAR_TOO_MANY * n_wanted, _FAR_TOO_LARGE * left_allowed) / share
+            may_end = group == 0 and n_scored >= most_read
             above = _count_expected(
                 masses,
                 variances,
@@ -248,24 +250,12 @@ def scan(
                 width,
                 top_scores[0] - gains[lasts[group]],
                 ratio,
-                enough,
+                max(enough, far_too_many) if may_end else enough,
             )
-            if above >= enough:
-                if group or n_scored < most_read:
-                    break
-                far_too_many = min(_FAR_TOO_MANY * n_wanted, _FAR_TOO_LARGE * left_allowed) / share
-                above = _count_expected(
-                    masses,
-                    variances,
-                    bucket[order[min(n_visited, order.size - 1)]],
-                    best,
-                    width,
-                    top_scores[0] - gains[lasts[group]],
-                    ratio,
-                    far_too_many,
-                )
-                if above >= far_too_many:
-                    return top_rows[:0], n_scored, False
+            if above >= enough and not may_end:
+                break
+            if above >= max(enough, far_too_many):
+                return top_rows[:0], n_scored, False
             spent += min(above, enough) * share
             density *= 1.0 - left_of[group] / left_allowed
             left_allowed -= left_of[group]
